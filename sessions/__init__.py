@@ -1,0 +1,1 @@
+"""One attempt, from its start to a verified record."""
