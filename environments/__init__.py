@@ -1,0 +1,1 @@
+"""The research environments and the contract by which the engine knows them."""

@@ -1,0 +1,287 @@
+"""What an environment is: the only thing the engine knows of one.
+
+Errors, drawn once (each says what was tried, with what, why not, what to do)::
+
+    EnvironmentFault
+    ├── SpecificationInvalid     environment.toml does not decode; names file, key, expected, found
+    ├── EnvironmentUnknown       no environment of that slug; names the nearest
+    ├── ProfileUnavailable       this machine or version cannot run the profile
+    ├── AssetsMissing            prepare has not run, or its files are damaged
+    └── SealBroken               a sealed archive cannot be opened
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+
+class EnvironmentFault(Exception):
+    """Base of every error an environment raises on purpose."""
+
+
+class SpecificationInvalid(EnvironmentFault):
+    """`environment.toml` does not say what the contract asks for."""
+
+
+class EnvironmentUnknown(EnvironmentFault):
+    """No environment has that slug."""
+
+
+class ProfileUnavailable(EnvironmentFault):
+    """The profile does not exist or cannot run on this machine."""
+
+
+class AssetsMissing(EnvironmentFault):
+    """Prepared files are absent or do not match their checksums."""
+
+
+class SealBroken(EnvironmentFault):
+    """A sealed archive could not be opened."""
+
+
+class Direction(StrEnum):
+    """Which raw scores are better."""
+
+    LOWER = "lower"
+    HIGHER = "higher"
+
+    def better(self, candidate: float, incumbent: float) -> bool:
+        """Whether `candidate` beats `incumbent`; equal scores do not."""
+        return candidate < incumbent if self is Direction.LOWER else candidate > incumbent
+
+
+class Counting(StrEnum):
+    """Which of a session's valid scores counts."""
+
+    BEST = "best"
+    LAST = "last"
+
+
+class ScoreStatus(StrEnum):
+    """How a scoring ended. Only `VALID` carries a raw score."""
+
+    VALID = "valid"
+    INVALID = "invalid"
+    TIMEOUT = "timeout"
+    OUT_OF_MEMORY = "out-of-memory"
+    CRASHED = "crashed"
+    INFRASTRUCTURE = "infrastructure"
+    CANCELLED = "cancelled"
+
+
+class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Base of the contract's values: frozen, decoded strictly."""
+
+
+class Anchors(Value):
+    """Raw scores of the starting and the reference solution on one class of hardware."""
+
+    start: float
+    reference: float
+    hardware: str
+    source: str
+    """`measured` here, or `published` with the paper."""
+    measured_on: str | None = None
+    repeats: int = 1
+    start_spread: float | None = None
+    reference_spread: float | None = None
+
+    def normalise(self, raw: float) -> float:
+        """Return (raw - start) / (reference - start), below 0 as 0, without upper limit (RE-Bench, section 3)."""
+        return max(0.0, (raw - self.start) / (self.reference - self.start))
+
+
+class Needs(Value):
+    """What a profile asks of the machine."""
+
+    cpus: int = 1
+    memory_gb: float = 1.0
+    disk_gb: float = 1.0
+    gpus: int = 0
+    gpu_memory_gb: float = 0.0
+    network: bool = False
+    packages: tuple[str, ...] = ()
+    """Distribution names that must be importable, e.g. `torch`."""
+    programs: tuple[str, ...] = ()
+    """Executables that must be on the path, e.g. `rustc`."""
+
+
+class Limits(Value):
+    """What one scoring may use."""
+
+    score_seconds: float
+    check_seconds: float = 60.0
+    memory_gb: float = 8.0
+    processes: int = 256
+    output_mb: float = 16.0
+
+
+class Profile(Value):
+    """One size of an environment, with its own limits and anchors."""
+
+    summary: str
+    needs: Needs
+    limits: Limits
+    hours: float = 8.0
+    """The time budget suggested for this profile."""
+    anchors: tuple[Anchors, ...] = ()
+    settings: dict[str, Any] = {}
+    """Free values for the environment itself, e.g. `vocabulary = 4096`."""
+
+    def anchors_for(self, hardware: str) -> Anchors | None:
+        """Return the anchors measured on `hardware`, or None."""
+        return next((a for a in self.anchors if a.hardware == hardware), None)
+
+
+class SurveyQuestion(Value):
+    """One question asked after submission."""
+
+    key: str
+    ask: str
+    choices: tuple[str, ...] = ()
+    """Empty means free text."""
+
+
+class EnvironmentSpec(Value):
+    """`environment.toml`, decoded."""
+
+    slug: str
+    title: str
+    summary: str
+    """One sentence for lists."""
+    version: str
+    direction: Direction
+    counting: Counting = Counting.BEST
+    raw_label: str
+    """What the raw score is, e.g. `ln(loss - 3.0)`."""
+    deliverables: tuple[str, ...]
+    """Paths in the work tree that a submission must hold."""
+    scores_hidden: bool = False
+    """Whether the participant never sees raw scores, in any variant."""
+    snapshot_excludes: tuple[str, ...] = ()
+    survey: tuple[SurveyQuestion, ...] = ()
+    profiles: dict[str, Profile]
+
+    def profile(self, name: str) -> Profile:
+        """Return the profile `name`.
+
+        Raises:
+            ProfileUnavailable: there is none of that name.
+        """
+        try:
+            return self.profiles[name]
+        except KeyError:
+            raise ProfileUnavailable(
+                f"{self.slug} has no profile {name!r}; it has {', '.join(self.profiles)}"
+            ) from None
+
+
+class AssetFolders(Value):
+    """Where one profile's prepared files live."""
+
+    public: Path
+    """Participants may read this; it is copied or linked beside the starter."""
+    protected: Path
+    """Held-out data and keys: owner only, masked from submissions."""
+
+
+class Submission(Value):
+    """A snapshot to check or score: never the live tree."""
+
+    root: Path
+    """Read-only checkout of the snapshot."""
+    profile_name: str
+    profile: Profile
+    assets: AssetFolders
+    scratch: Path
+    """Empty folder that belongs to this scoring alone."""
+    seed: int
+    """Fresh for each call; recorded in the details."""
+
+
+class Problem(Value):
+    """One reason a submission would not be accepted."""
+
+    what: str
+    """What is wrong, naming the file, operator or shape."""
+    where: str | None = None
+    """`model.py:41`, where known."""
+    hint: str | None = None
+    """What to do about it."""
+
+
+class CheckReport(Value):
+    """Whether a submission would be accepted; never a number."""
+
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def accepted(self) -> bool:
+        return not self.problems
+
+
+class ScoreReport(Value):
+    """The three parts of a score: `raw` counts, `message` is for the participant, `details` for the proctor."""
+
+    status: ScoreStatus
+    raw: float | None
+    message: str
+    details: dict[str, Any] = {}
+
+    def __post_init__(self) -> None:
+        if (self.status is ScoreStatus.VALID) != (self.raw is not None):
+            raise ValueError(f"a {self.status.value} score cannot have raw={self.raw!r}")
+        if self.raw is not None and not math.isfinite(self.raw):
+            raise ValueError(f"raw must be finite, not {self.raw!r}")
+
+    @classmethod
+    def valid(cls, raw: float, message: str, **details: Any) -> ScoreReport:
+        return cls(status=ScoreStatus.VALID, raw=raw, message=message, details=details)
+
+    @classmethod
+    def rejected(cls, status: ScoreStatus, message: str, **details: Any) -> ScoreReport:
+        return cls(status=status, raw=None, message=message, details=details)
+
+
+class Progress(Value):
+    """How far a scoring or a preparation has come."""
+
+    stage: str
+    """`capturing the model`, `evaluating`, ..."""
+    fraction: float | None = None
+    """0..1, or None where it cannot be known."""
+
+
+ReportProgress = Callable[[Progress], None]
+
+
+class PrepareRequest(Value):
+    """What `prepare` is given: where to put things and what to open sealed archives with."""
+
+    profile_name: str
+    profile: Profile
+    assets: AssetFolders
+    passphrase: str
+
+
+class Environment(Protocol):
+    """What `environments/<slug>/environment.py` offers, as an object named `environment`."""
+
+    def prepare(self, request: PrepareRequest, report: ReportProgress) -> None:
+        """Fill both asset folders. Idempotent, resumable; raises EnvironmentFault with what is missing."""
+
+    def starter(self, request: PrepareRequest) -> Mapping[str, Path]:
+        """Return work-tree path -> source file for everything the participant starts with."""
+
+    def check(self, submission: Submission) -> CheckReport:
+        """Say whether the submission would be accepted. Cheap; runs no untrusted code in this process."""
+
+    def score(self, submission: Submission, report: ReportProgress) -> ScoreReport:
+        """Score the submission. Runs no untrusted code in this process."""
