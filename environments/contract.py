@@ -75,7 +75,7 @@ class ScoreStatus(StrEnum):
     CANCELLED = "cancelled"
 
 
-class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Base of the contract's values: frozen, decoded strictly."""
 
 
@@ -157,16 +157,16 @@ class EnvironmentSpec(Value):
     """One sentence for lists."""
     version: str
     direction: Direction
-    counting: Counting = Counting.BEST
     raw_label: str
     """What the raw score is, e.g. `ln(loss - 3.0)`."""
     deliverables: tuple[str, ...]
     """Paths in the work tree that a submission must hold."""
+    profiles: dict[str, Profile]
+    counting: Counting = Counting.BEST
     scores_hidden: bool = False
     """Whether the participant never sees raw scores, in any variant."""
     snapshot_excludes: tuple[str, ...] = ()
     survey: tuple[SurveyQuestion, ...] = ()
-    profiles: dict[str, Profile]
 
     def profile(self, name: str) -> Profile:
         """Return the profile `name`.

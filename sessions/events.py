@@ -112,7 +112,7 @@ class Verdict(StrEnum):
     EXCLUDE = "exclude"
 
 
-class Body(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Body(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Base of every event's own fields."""
 
 
