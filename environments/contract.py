@@ -85,6 +85,7 @@ class Anchors(Value):
     start: float
     reference: float
     hardware: str
+    """Hardware class, or `any` where the machine does not matter (a loss, not a time)."""
     source: str
     """`measured` here, or `published` with the paper."""
     measured_on: str | None = None
@@ -135,8 +136,9 @@ class Profile(Value):
     """Free values for the environment itself, e.g. `vocabulary = 4096`."""
 
     def anchors_for(self, hardware: str) -> Anchors | None:
-        """Return the anchors measured on `hardware`, or None."""
-        return next((a for a in self.anchors if a.hardware == hardware), None)
+        """Return the anchors measured on `hardware`, else those that hold on `any`, else None."""
+        of = {anchors.hardware: anchors for anchors in self.anchors}
+        return of.get(hardware) or of.get("any")
 
 
 class SurveyQuestion(Value):
