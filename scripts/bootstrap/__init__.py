@@ -1,0 +1,1 @@
+"""From a bare checkout to a working installation, with the standard library alone."""
