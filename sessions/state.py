@@ -308,7 +308,9 @@ Step = Callable[[SessionState, Event, Instant, Any], SessionState]
 
 def _require(condition: bool, event: Event, state: SessionState) -> None:
     if not condition:
-        raise EventImpossible(f"{event.kind} (seq {event.seq}) cannot happen while the session is {state.phase}")
+        raise EventImpossible(
+            f"{event.kind} (seq {event.seq}) cannot happen while the session is {state.phase}"
+        )
 
 
 def _nothing(state: SessionState, event: Event, now: Instant, body: Body) -> SessionState:
@@ -331,9 +333,7 @@ def _clock_started(state: SessionState, event: Event, now: Instant, body: ClockS
 def _clock_paused(state: SessionState, event: Event, now: Instant, body: ClockPaused) -> SessionState:
     _require(state.phase is Phase.RUNNING, event, state)
     pause = Pause(body.reason, body.note, event.by, state.elapsed_ms(now), now)
-    return replace(
-        state, phase=Phase.PAUSED, clock=state.clock.stopped(now), pauses=(*state.pauses, pause)
-    )
+    return replace(state, phase=Phase.PAUSED, clock=state.clock.stopped(now), pauses=(*state.pauses, pause))
 
 
 def _clock_resumed(state: SessionState, event: Event, now: Instant, body: ClockResumed) -> SessionState:
@@ -376,7 +376,9 @@ def _snapshot_taken(state: SessionState, event: Event, now: Instant, body: Snaps
 def _score_requested(state: SessionState, event: Event, now: Instant, body: ScoreRequested) -> SessionState:
     _require(state.phase is not Phase.CLOSED, event, state)
     if body.number != len(state.scores):
-        raise EventImpossible(f"score {body.number} requested (seq {event.seq}) where {len(state.scores)} is next")
+        raise EventImpossible(
+            f"score {body.number} requested (seq {event.seq}) where {len(state.scores)} is next"
+        )
     row = ScoreRow(body.number, event.at, state.elapsed_ms(now), body.note)
     return replace(state, scores=(*state.scores, row))
 
@@ -412,7 +414,9 @@ def _finish_score(
         status=body.status,
         raw=body.raw,
         normalised=None if body.raw is None or state.anchors is None else state.anchors.normalise(body.raw),
-        change=None if body.raw is None or previous is None or previous.raw is None else body.raw - previous.raw,
+        change=None
+        if body.raw is None or previous is None or previous.raw is None
+        else body.raw - previous.raw,
         message=body.message,
         seconds=body.seconds,
         stage="",
@@ -429,7 +433,9 @@ def _finish_score(
 
 def _row(state: SessionState, number: int, event: Event) -> ScoreRow:
     if not 0 <= number < len(state.scores):
-        raise EventImpossible(f"{event.kind} (seq {event.seq}) names score {number}, which was never requested")
+        raise EventImpossible(
+            f"{event.kind} (seq {event.seq}) names score {number}, which was never requested"
+        )
     return state.scores[number]
 
 

@@ -1,0 +1,163 @@
+"""Where records live: naming, finding and opening them. Quick to import; reads logs only at their ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+HOME_VARIABLE = "REBENCH_HOME"
+SESSION_VARIABLE = "REBENCH_SESSION"
+RUNTIME_VARIABLE = "REBENCH_RUNTIME"
+
+
+class SessionNotFound(LookupError):
+    """No session matches, or several do; the message lists what exists."""
+
+
+def home_folder() -> Path:
+    """Return where everything we keep lives: `$REBENCH_HOME`, else the user's data folder."""
+    if chosen := os.environ.get(HOME_VARIABLE):
+        return Path(chosen).expanduser().absolute()
+    from platformdirs import user_data_path
+
+    return user_data_path("rebench-workbench")
+
+
+def runtime_folder() -> Path:
+    """Return where sockets live: short paths, ours alone, gone after a boot."""
+    if chosen := os.environ.get(RUNTIME_VARIABLE):
+        return Path(chosen)
+    if shared := os.environ.get("XDG_RUNTIME_DIR"):
+        return Path(shared) / "rebench-workbench"
+    return Path(f"/tmp/rebench-workbench-{os.getuid()}")
+
+
+@dataclass(frozen=True)
+class Record:
+    """One session's folder and its well-known places."""
+
+    folder: Path
+
+    @property
+    def session(self) -> str:
+        return self.folder.name
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "events.jsonl"
+
+    @property
+    def review_log(self) -> Path:
+        return self.folder / "review.jsonl"
+
+    @property
+    def brief(self) -> Path:
+        return self.folder / "brief.md"
+
+    @property
+    def recordings(self) -> Path:
+        return self.folder / "recordings"
+
+    @property
+    def telemetry(self) -> Path:
+        return self.folder / "telemetry"
+
+    @property
+    def host_lock(self) -> Path:
+        return self.folder / "host.lock"
+
+    @property
+    def host_log(self) -> Path:
+        return self.folder / "host.log"
+
+    def score_folder(self, number: int) -> Path:
+        return self.folder / "scores" / str(number)
+
+    @property
+    def participant_socket(self) -> Path:
+        return runtime_folder() / self.session / "participant.sock"
+
+    @property
+    def proctor_socket(self) -> Path:
+        return runtime_folder() / self.session / "proctor" / "proctor.sock"
+
+    def header(self) -> dict[str, Any]:
+        """Return the body of `session_opened`."""
+        with self.log.open("rb") as log:
+            body: dict[str, Any] = json.loads(log.readline())["body"]
+        return body
+
+    def closed(self) -> bool:
+        """Whether the last whole line of the log is `session_closed`."""
+        with self.log.open("rb") as log:
+            log.seek(0, os.SEEK_END)
+            log.seek(max(0, log.tell() - 65_536))
+            lines = log.read().split(b"\n")[:-1]
+        return bool(lines) and b'"kind":"session_closed"' in lines[-1]
+
+
+class Store:
+    """All records of one home."""
+
+    def __init__(self, home: Path | None = None) -> None:
+        self.home = home or home_folder()
+        self.folder = self.home / "sessions"
+
+    def records(self) -> Iterator[Record]:
+        """Yield every record, oldest first."""
+        if not self.folder.is_dir():
+            return
+        found = [Record(path) for path in self.folder.iterdir() if (path / "events.jsonl").is_file()]
+        yield from sorted(found, key=lambda record: record.log.stat().st_ctime_ns)
+
+    def create(self) -> Record:
+        """Make the folder of a new session, readable by its owner alone."""
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        while True:
+            record = Record(self.folder / f"s-{secrets.token_hex(3)}")
+            try:
+                record.folder.mkdir(mode=0o700)
+                return record
+            except FileExistsError:
+                continue
+
+    def find(self, name: str | None = None, *, standing_in: Path | None = None) -> Record:
+        """Return the session meant: `name`, `$REBENCH_SESSION`, the work folder one stands in, or the only live one.
+
+        Raises:
+            SessionNotFound: none or several match.
+        """
+        records = list(self.records())
+        if wanted := name or os.environ.get(SESSION_VARIABLE):
+            return self._named(wanted, records)
+        here = (standing_in or Path.cwd()).resolve()
+        inside = [r for r in records if here.is_relative_to(r.header()["work_tree"])]
+        live = [r for r in inside or records if not r.closed()]
+        if len(live) == 1:
+            return live[0]
+        if not live and inside:
+            return inside[-1]
+        if not live:
+            raise SessionNotFound(
+                f"no live session in {self.folder}. `rebench-workbench start restricted_mlm` opens one; "
+                "`rebench-workbench sessions` lists those that ended"
+            )
+        raise SessionNotFound(
+            "several sessions are live: " + ", ".join(r.session for r in live) + ". Say which with --session"
+        )
+
+    def _named(self, wanted: str, records: list[Record]) -> Record:
+        matches = [r for r in records if r.session == wanted] or [
+            r for r in records if r.session.startswith(wanted) or r.session.startswith(f"s-{wanted}")
+        ]
+        if len(matches) == 1:
+            return matches[0]
+        known = ", ".join(r.session for r in records) or "none"
+        raise SessionNotFound(
+            f"{'several sessions match' if matches else 'no session is called'} {wanted!r}; known: {known}"
+        )
