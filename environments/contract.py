@@ -79,7 +79,7 @@ class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Base of the contract's values: frozen, decoded strictly."""
 
 
-class Anchors(Value):
+class Anchors(Value, frozen=True, forbid_unknown_fields=True):
     """Raw scores of the starting and the reference solution on one class of hardware."""
 
     start: float
@@ -98,7 +98,7 @@ class Anchors(Value):
         return max(0.0, (raw - self.start) / (self.reference - self.start))
 
 
-class Needs(Value):
+class Needs(Value, frozen=True, forbid_unknown_fields=True):
     """What a profile asks of the machine."""
 
     cpus: int = 1
@@ -113,7 +113,7 @@ class Needs(Value):
     """Executables that must be on the path, e.g. `rustc`."""
 
 
-class Limits(Value):
+class Limits(Value, frozen=True, forbid_unknown_fields=True):
     """What one scoring may use."""
 
     score_seconds: float
@@ -123,7 +123,7 @@ class Limits(Value):
     output_mb: float = 16.0
 
 
-class Profile(Value):
+class Profile(Value, frozen=True, forbid_unknown_fields=True):
     """One size of an environment, with its own limits and anchors."""
 
     summary: str
@@ -141,7 +141,7 @@ class Profile(Value):
         return of.get(hardware) or of.get("any")
 
 
-class SurveyQuestion(Value):
+class SurveyQuestion(Value, frozen=True, forbid_unknown_fields=True):
     """One question asked after submission."""
 
     key: str
@@ -150,7 +150,7 @@ class SurveyQuestion(Value):
     """Empty means free text."""
 
 
-class EnvironmentSpec(Value):
+class EnvironmentSpec(Value, frozen=True, forbid_unknown_fields=True):
     """`environment.toml`, decoded."""
 
     slug: str
@@ -184,7 +184,7 @@ class EnvironmentSpec(Value):
             ) from None
 
 
-class AssetFolders(Value):
+class AssetFolders(Value, frozen=True, forbid_unknown_fields=True):
     """Where one profile's prepared files live."""
 
     public: Path
@@ -193,7 +193,7 @@ class AssetFolders(Value):
     """Held-out data and keys: owner only, masked from submissions."""
 
 
-class Submission(Value):
+class Submission(Value, frozen=True, forbid_unknown_fields=True):
     """A snapshot to check or score: never the live tree."""
 
     root: Path
@@ -207,7 +207,7 @@ class Submission(Value):
     """Fresh for each call; recorded in the details."""
 
 
-class Problem(Value):
+class Problem(Value, frozen=True, forbid_unknown_fields=True):
     """One reason a submission would not be accepted."""
 
     what: str
@@ -218,7 +218,7 @@ class Problem(Value):
     """What to do about it."""
 
 
-class CheckReport(Value):
+class CheckReport(Value, frozen=True, forbid_unknown_fields=True):
     """Whether a submission would be accepted; never a number."""
 
     problems: tuple[Problem, ...] = ()
@@ -229,7 +229,7 @@ class CheckReport(Value):
         return not self.problems
 
 
-class ScoreReport(Value):
+class ScoreReport(Value, frozen=True, forbid_unknown_fields=True):
     """The three parts of a score: `raw` counts, `message` is for the participant, `details` for the proctor."""
 
     status: ScoreStatus
@@ -252,7 +252,7 @@ class ScoreReport(Value):
         return cls(status=status, raw=None, message=message, details=details)
 
 
-class Progress(Value):
+class Progress(Value, frozen=True, forbid_unknown_fields=True):
     """How far a scoring or a preparation has come."""
 
     stage: str
@@ -264,7 +264,7 @@ class Progress(Value):
 ReportProgress = Callable[[Progress], None]
 
 
-class PrepareRequest(Value):
+class PrepareRequest(Value, frozen=True, forbid_unknown_fields=True):
     """What `prepare` is given: where to put things and what to open sealed archives with."""
 
     profile_name: str

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from sessions.protocol import LINE_LIMIT, Fault, Refusal
 
@@ -72,7 +72,7 @@ class Client:
         self._stream.close()
         self._socket.close()
 
-    def __enter__(self) -> Client:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

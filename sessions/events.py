@@ -116,7 +116,7 @@ class Body(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Base of every event's own fields."""
 
 
-class SessionPolicy(Body):
+class SessionPolicy(Body, frozen=True, forbid_unknown_fields=True):
     """The rules of one session; fixed when it opens."""
 
     budget_ms: int
@@ -128,12 +128,12 @@ class SessionPolicy(Body):
     warnings_minutes: tuple[int, ...] = (60, 15, 5, 1)
 
 
-class IsolationFound(Body):
+class IsolationFound(Body, frozen=True, forbid_unknown_fields=True):
     level: Isolation
     evidence: tuple[str, ...] = ()
 
 
-class Hardware(Body):
+class Hardware(Body, frozen=True, forbid_unknown_fields=True):
     """The machine, as found."""
 
     label: str
@@ -144,7 +144,7 @@ class Hardware(Body):
     gpus: tuple[str, ...] = ()
 
 
-class SessionOpened(Body):
+class SessionOpened(Body, frozen=True, forbid_unknown_fields=True):
     schema: int
     session: str
     environment: EnvironmentSpec
@@ -161,11 +161,11 @@ class SessionOpened(Body):
     canary: str = CANARY
 
 
-class ConsentGiven(Body):
+class ConsentGiven(Body, frozen=True, forbid_unknown_fields=True):
     rules_sha256: str
 
 
-class StartingScoreRecorded(Body):
+class StartingScoreRecorded(Body, frozen=True, forbid_unknown_fields=True):
     snapshot: int
     commit: str
     raw: float | None
@@ -175,28 +175,28 @@ class StartingScoreRecorded(Body):
     details_sha256: str | None = None
 
 
-class ClockStarted(Body):
+class ClockStarted(Body, frozen=True, forbid_unknown_fields=True):
     pass
 
 
-class BriefShown(Body):
+class BriefShown(Body, frozen=True, forbid_unknown_fields=True):
     pass
 
 
-class ClockPaused(Body):
+class ClockPaused(Body, frozen=True, forbid_unknown_fields=True):
     reason: PauseReason
     note: str = ""
 
 
-class ClockResumed(Body):
+class ClockResumed(Body, frozen=True, forbid_unknown_fields=True):
     pass
 
 
-class Heartbeat(Body):
+class Heartbeat(Body, frozen=True, forbid_unknown_fields=True):
     pass
 
 
-class Interrupted(Body):
+class Interrupted(Body, frozen=True, forbid_unknown_fields=True):
     """The host was not there from the previous event until now."""
 
     cause: InterruptionCause
@@ -206,14 +206,14 @@ class Interrupted(Body):
     """Length of a half-written last line that was dropped."""
 
 
-class TimeCredited(Body):
+class TimeCredited(Body, frozen=True, forbid_unknown_fields=True):
     """A proctor gives time back (positive) or takes it (negative)."""
 
     credit_ms: int
     why: str
 
 
-class CorrectionMade(Body):
+class CorrectionMade(Body, frozen=True, forbid_unknown_fields=True):
     """A remark that an earlier event is wrong; the event itself stays."""
 
     corrects: int
@@ -222,12 +222,12 @@ class CorrectionMade(Body):
     why: str
 
 
-class SkippedFile(Body):
+class SkippedFile(Body, frozen=True, forbid_unknown_fields=True):
     path: str
     reason: str
 
 
-class SnapshotTaken(Body):
+class SnapshotTaken(Body, frozen=True, forbid_unknown_fields=True):
     number: int
     reason: SnapshotReason
     status: Literal["complete", "partial", "failed"]
@@ -245,18 +245,18 @@ class SnapshotTaken(Body):
     problem: str | None = None
 
 
-class ScoreRequested(Body):
+class ScoreRequested(Body, frozen=True, forbid_unknown_fields=True):
     number: int
     note: str = ""
 
 
-class ScoreProgressed(Body):
+class ScoreProgressed(Body, frozen=True, forbid_unknown_fields=True):
     number: int
     stage: str
     fraction: float | None = None
 
 
-class ScoreRecorded(Body):
+class ScoreRecorded(Body, frozen=True, forbid_unknown_fields=True):
     number: int
     snapshot: int | None
     commit: str | None
@@ -271,7 +271,7 @@ class ScoreRecorded(Body):
             raise ValueError(f"score {self.number} has a raw score but no snapshot")
 
 
-class CheckRun(Body):
+class CheckRun(Body, frozen=True, forbid_unknown_fields=True):
     snapshot: int | None
     accepted: bool
     problems: tuple[Problem, ...]
@@ -280,18 +280,18 @@ class CheckRun(Body):
     """Set when the check itself broke."""
 
 
-class NoteWritten(Body):
+class NoteWritten(Body, frozen=True, forbid_unknown_fields=True):
     text: str
 
 
-class ShellOpened(Body):
+class ShellOpened(Body, frozen=True, forbid_unknown_fields=True):
     recording: int | None
     """None: a shell we did not open and cannot record."""
     command: str
     pid: int
 
 
-class ShellClosed(Body):
+class ShellClosed(Body, frozen=True, forbid_unknown_fields=True):
     recording: int | None
     pid: int
     exit_code: int | None
@@ -299,13 +299,13 @@ class ShellClosed(Body):
     sha256: str | None = None
 
 
-class RecordingGap(Body):
+class RecordingGap(Body, frozen=True, forbid_unknown_fields=True):
     recording: int
     why: str
     bytes_lost: int = 0
 
 
-class CommandRun(Body):
+class CommandRun(Body, frozen=True, forbid_unknown_fields=True):
     """A command an agent had executed in the work folder."""
 
     command: str
@@ -317,14 +317,14 @@ class CommandRun(Body):
     truncated: bool
 
 
-class UsageReported(Body):
+class UsageReported(Body, frozen=True, forbid_unknown_fields=True):
     model: str
     input_tokens: int
     output_tokens: int
     dollars: float | None = None
 
 
-class ActivitySeen(Body):
+class ActivitySeen(Body, frozen=True, forbid_unknown_fields=True):
     created: int
     modified: int
     deleted: int
@@ -333,38 +333,38 @@ class ActivitySeen(Body):
     degraded: str | None = None
 
 
-class HealthChanged(Body):
+class HealthChanged(Body, frozen=True, forbid_unknown_fields=True):
     part: Part
     light: Light
     reason: str = ""
 
 
-class MessageSent(Body):
+class MessageSent(Body, frozen=True, forbid_unknown_fields=True):
     number: int
     text: str
 
 
-class MessageAcknowledged(Body):
+class MessageAcknowledged(Body, frozen=True, forbid_unknown_fields=True):
     number: int
 
 
-class WarningGiven(Body):
+class WarningGiven(Body, frozen=True, forbid_unknown_fields=True):
     minutes_left: int
 
 
-class DeadlineReached(Body):
+class DeadlineReached(Body, frozen=True, forbid_unknown_fields=True):
     pass
 
 
-class Submitted(Body):
+class Submitted(Body, frozen=True, forbid_unknown_fields=True):
     pass
 
 
-class SurveyAnswered(Body):
+class SurveyAnswered(Body, frozen=True, forbid_unknown_fields=True):
     answers: dict[str, str]
 
 
-class SessionClosed(Body):
+class SessionClosed(Body, frozen=True, forbid_unknown_fields=True):
     elapsed_ms: int
     counted_score: int | None
     """Number of the scoring that counts."""
@@ -375,18 +375,18 @@ class SessionClosed(Body):
     reason: str
 
 
-class CommentAdded(Body):
+class CommentAdded(Body, frozen=True, forbid_unknown_fields=True):
     text: str
     elapsed_ms: int | None = None
 
 
-class VerdictGiven(Body):
+class VerdictGiven(Body, frozen=True, forbid_unknown_fields=True):
     verdict: Verdict
     text: str = ""
     blind: bool = False
 
 
-class Rescored(Body):
+class Rescored(Body, frozen=True, forbid_unknown_fields=True):
     number: int
     raw: float | None
     status: ScoreStatus

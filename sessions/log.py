@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 import msgspec
 from msgspec.structs import replace
@@ -173,7 +174,7 @@ class Journal:
             os.close(fd)
         self._fds = []
 
-    def __enter__(self) -> Journal:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

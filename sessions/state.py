@@ -1,5 +1,6 @@
 """The state of a session: a pure fold of its events, and the only place where time and scores are computed."""
 
+# ruff: noqa: ARG001  (every step of the fold has one signature)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
@@ -70,7 +71,7 @@ class Frozen(msgspec.Struct, frozen=True):
     """Base of the state's values."""
 
 
-class SessionClock(Frozen):
+class SessionClock(Frozen, frozen=True):
     """Time spent, as far as the events tell; `elapsed` asks it about any later moment."""
 
     budget_ms: int
@@ -104,7 +105,7 @@ class SessionClock(Frozen):
         return replace(self, since=now)
 
 
-class Pause(Frozen):
+class Pause(Frozen, frozen=True):
     """One stand of the clock."""
 
     reason: PauseReason
@@ -118,7 +119,7 @@ class Pause(Frozen):
         return (self.ended or now).milliseconds_since(self.began)
 
 
-class ScoreRow(Frozen):
+class ScoreRow(Frozen, frozen=True):
     """One scoring: asked for, perhaps running, perhaps done. Number 0 is the starting score."""
 
     number: int
@@ -145,14 +146,14 @@ class ScoreRow(Frozen):
         return self.status is None
 
 
-class Note(Frozen):
+class Note(Frozen, frozen=True):
     at: str
     elapsed_ms: int
     by: str
     text: str
 
 
-class ProctorMessage(Frozen):
+class ProctorMessage(Frozen, frozen=True):
     number: int
     at: str
     by: str
@@ -160,13 +161,13 @@ class ProctorMessage(Frozen):
     acknowledged: bool = False
 
 
-class Health(Frozen):
+class Health(Frozen, frozen=True):
     light: Light
     reason: str
     at: str
 
 
-class Shell(Frozen):
+class Shell(Frozen, frozen=True):
     """A shell seen on the session; `recording` is None where nobody records it."""
 
     recording: int | None
@@ -176,7 +177,7 @@ class Shell(Frozen):
     closed: bool = False
 
 
-class Usage(Frozen):
+class Usage(Frozen, frozen=True):
     """Sum of what an agent reported."""
 
     input_tokens: int = 0
@@ -184,7 +185,7 @@ class Usage(Frozen):
     dollars: float | None = None
 
 
-class SessionState(Frozen):
+class SessionState(Frozen, frozen=True):
     """Everything a reader needs to know about a session at one moment."""
 
     opened: SessionOpened

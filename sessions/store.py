@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 HOME_VARIABLE = "REBENCH_HOME"
 SESSION_VARIABLE = "REBENCH_SESSION"
@@ -34,11 +32,10 @@ def runtime_folder() -> Path:
         return Path(chosen)
     if shared := os.environ.get("XDG_RUNTIME_DIR"):
         return Path(shared) / "rebench-workbench"
-    return Path(f"/tmp/rebench-workbench-{os.getuid()}")
+    return Path(os.environ.get("TMPDIR", "/tmp")) / f"rebench-workbench-{os.getuid()}"  # noqa: S108  (made 0700, owner checked)
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(NamedTuple):
     """One session's folder and its well-known places."""
 
     folder: Path
@@ -119,7 +116,7 @@ class Store:
         """Make the folder of a new session, readable by its owner alone."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         while True:
-            record = Record(self.folder / f"s-{secrets.token_hex(3)}")
+            record = Record(self.folder / f"s-{os.urandom(3).hex()}")
             try:
                 record.folder.mkdir(mode=0o700)
                 return record
