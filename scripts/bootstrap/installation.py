@@ -16,10 +16,9 @@ from pathlib import Path
 from scripts.bootstrap import machine
 from scripts.bootstrap.pip import Pip, PipFailed, child_environment, explain
 from scripts.bootstrap.talk import Talk
-from scripts.bootstrap.torch_build import CPU_DISK, CUDA_DISK, arguments_for_torch, ask_on_terminal
+from scripts.bootstrap.torch_build import CPU_DISK, CUDA_DISK, ask_on_terminal, install_torch
 
 MARKER = "rebench-installed.json"
-OLDEST_PIP = (23, 3)  # before it, a dry run downloads what it only has to look at
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,15 +144,13 @@ def _fill(installation: Installation, extra: str, talk: Talk) -> None:
     installation.log.parent.mkdir(parents=True, exist_ok=True)
     installation.log.write_text("", encoding="utf-8")
     pip = Pip(installation.python, installation.log, talk)
-    _renew_pip(installation, pip, talk)
     if installation.version_of("torch") is None:
         gpu = machine.has_nvidia_gpu()
         ask = ask_on_terminal if machine.has_terminal() else None
         machine.require_space(installation.venv, CUDA_DISK if gpu else CPU_DISK)
-        with talk.step("torch: 200 MB to fetch for a CPU build, a minute or two") as results:
-            arguments = arguments_for_torch(pip, talk, gpu=gpu, ask=ask)
-            pip.install(*arguments)
-            results.append(f"torch {installation.version_of('torch')}")
+        with talk.step("torch: about 200 MB for a CPU build, a minute or two") as results:
+            fetched = install_torch(pip, talk, gpu=gpu, ask=ask)
+            results += [f"torch {installation.version_of('torch')}", fetched]
     with talk.step(f"rebench-workbench[{extra}] and what it needs: {_expected(extra)}") as results:
         results.append(pip.install("--editable", f"{installation.root}[{extra}]"))
 
@@ -163,15 +160,6 @@ def _expected(extra: str) -> str:
         "environments": "about 150 MB to fetch, a minute or two",
         "dev": "about 350 MB to fetch, two to four minutes",
     }.get(extra, "")
-
-
-def _renew_pip(installation: Installation, pip: Pip, talk: Talk) -> None:
-    version = installation.version_of("pip") or "0.0"
-    if tuple(int(part) for part in version.split(".")[:2]) >= OLDEST_PIP:
-        return
-    with talk.step(f"pip {version} is too old to look before it downloads: renewing it, 2 MB") as results:
-        pip.install("--upgrade", "--retries", "1", "pip")
-        results.append(f"pip {installation.version_of('pip')}")
 
 
 @contextmanager

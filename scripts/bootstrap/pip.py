@@ -6,6 +6,7 @@ import re
 import subprocess
 import threading
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from scripts.bootstrap.talk import Stopped, Talk, human_size
@@ -21,6 +22,7 @@ UNREACHABLE = re.compile(
 WORTH_A_LINE = 10e6
 SILENCE_S = 30.0
 LAST_LINES = 15
+INSTALL = ("install", "--no-user", "--no-input", "--progress-bar", "off", "--disable-pip-version-check")
 
 
 class PipFailed(Exception):
@@ -36,6 +38,14 @@ class PipFailed(Exception):
         return any(UNREACHABLE.search(line) for line in self.lines)
 
 
+class Halted(Exception):
+    """pip was stopped at a line it was not to go beyond."""
+
+    def __init__(self, line: str) -> None:
+        super().__init__(f"pip was stopped at: {line}")
+        self.line = line
+
+
 class Pip:
     """pip of one interpreter, with the user's own configuration and indexes."""
 
@@ -44,47 +54,49 @@ class Pip:
         self._log = log
         self._talk = talk
 
-    def install(self, *arguments: str) -> str:
+    def install(self, *arguments: str, stop_at: Callable[[str], bool] | None = None) -> str:
         """Install and return a few words about what was fetched."""
-        lines = self.run("install", "--no-user", *arguments)
-        fetched = sum(
-            _bytes(match) for match in map(FETCHED.match, lines) if match and match["how"] == "Downloading"
-        )
+        lines = self._run([*INSTALL, *arguments], stop_at)
+        fetched = sum(fetched_bytes(line) for line in lines if "Downloading" in line)
         packages = next((line for line in lines if line.startswith("Successfully installed")), "")
-        count = len(packages.split()[2:])
-        return f"{count} packages, {human_size(fetched)} fetched"
+        return f"{_count(len(packages.split()[2:]))}, {human_size(fetched)} fetched"
 
-    def run(self, *arguments: str) -> list[str]:
-        """Run pip to its end, showing the larger downloads; raise PipFailed with all its lines."""
+    def _run(self, arguments: list[str], stop_at: Callable[[str], bool] | None) -> list[str]:
+        """Run pip to its end and return its lines; PipFailed when it fails, Halted at a line to `stop_at`."""
         command = [str(self.python), "-m", "pip", *arguments]
-        if arguments[0] == "install":
-            command += ["--progress-bar", "off", "--disable-pip-version-check", "--no-input"]
-        with self._log.open("a", encoding="utf-8") as log:
-            log.write(f"\n$ {' '.join(command)}\n")
-            process = subprocess.Popen(
+        lines: list[str] = []
+        with (
+            self._log.open("a", encoding="utf-8") as log,
+            subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,
                 errors="replace",
-                env=child_environment(),
-            )
+                env=child_environment() | {"PYTHONUNBUFFERED": "1"},
+            ) as process,
+        ):
+            log.write(f"\n$ {' '.join(command)}\n")
             try:
-                lines = self._follow(process, log.write)
+                for line in self._lines_of(process):
+                    lines.append(line)
+                    log.write(line + "\n")
+                    if stop_at and stop_at(line):
+                        raise Halted(line)
+                    self._show(line)
             except BaseException:
                 process.terminate()
-                process.wait()
                 raise
-        if process.wait() != 0:
+        if process.returncode != 0:
             raise PipFailed(lines, self._log)
         return lines
 
-    def _follow(self, process: "subprocess.Popen[str]", write: object) -> list[str]:
-        assert callable(write)
+    def _lines_of(self, process: "subprocess.Popen[str]") -> Iterator[str]:
+        """The lines as they come; long silences are remarked on."""
         assert process.stdout is not None
-        arriving: queue.Queue[str | None] = queue.Queue()
         stdout = process.stdout
+        arriving: queue.Queue[str | None] = queue.Queue()
 
         def read() -> None:
             for line in stdout:
@@ -92,7 +104,6 @@ class Pip:
             arriving.put(None)
 
         threading.Thread(target=read, daemon=True).start()
-        lines: list[str] = []
         began = time.monotonic()
         while True:
             try:
@@ -101,20 +112,18 @@ class Pip:
                 self._talk.passing(f"still working, {time.monotonic() - began:.0f} s so far", keep=True)
                 continue
             if line is None:
-                return lines
-            lines.append(line)
-            write(line + "\n")
-            self._show(line)
+                return
+            yield line
 
     def _show(self, line: str) -> None:
         if match := FETCHED.match(line):
             name = match["file"].rsplit("/", 1)[-1].split("-")[0]
             verb = "fetching" if match["how"] == "Downloading" else "cached"
             self._talk.passing(
-                f"{verb} {name}, {match['size']} {match['unit']}", keep=_bytes(match) >= WORTH_A_LINE
+                f"{verb} {name}, {match['size']} {match['unit']}", keep=fetched_bytes(line) >= WORTH_A_LINE
             )
         elif line.startswith("Installing collected packages"):
-            self._talk.passing(f"installing {line.count(',') + 1} packages", keep=True)
+            self._talk.passing(f"installing {_count(line.count(',') + 1)}", keep=True)
 
 
 def child_environment() -> dict[str, str]:
@@ -137,5 +146,11 @@ def explain(failure: PipFailed, doing: str) -> Stopped:
     return Stopped(text)
 
 
-def _bytes(match: re.Match[str]) -> float:
-    return float(match["size"]) * UNITS[match["unit"]]
+def fetched_bytes(line: str) -> float:
+    """The size that a line of pip gives for a file it fetches or finds in its cache; 0 for other lines."""
+    match = FETCHED.match(line)
+    return float(match["size"]) * UNITS[match["unit"]] if match else 0.0
+
+
+def _count(packages: int) -> str:
+    return "1 package" if packages == 1 else f"{packages} packages"

@@ -1,83 +1,67 @@
 """Chooses the torch build, so that no practice session pulls gigabytes of CUDA unasked."""
 
-import json
 import os
 import platform
 import re
 import sys
-import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
 
-from scripts.bootstrap.pip import Pip
-from scripts.bootstrap.talk import Stopped, Talk
+from scripts.bootstrap.pip import Halted, Pip, fetched_bytes
+from scripts.bootstrap.talk import Stopped, Talk, human_size
 
 TORCH = "torch==2.13.0"
-CUDA_PARTS = re.compile(r"^(nvidia-|cuda-|triton$|pytorch-triton)", re.IGNORECASE)
-CPU_DISK = 2_000_000_000
+CPU_DISK = 2_500_000_000
 CUDA_DISK = 9_000_000_000
+CUDA_COST = "about 3 GB to fetch and 6 GB on disk"
+
+# torch's CUDA builds depend on these; its CPU builds on none of them.
+CUDA_PART = re.compile(
+    r"^\s*(Collecting|Processing|Downloading|Using cached)\s+(\S*/)?(nvidia[-_]|cuda[-_]|(pytorch[-_])?triton\b)"
+)
+CUDA_WHEEL = re.compile(r"^\s*(Processing|Downloading|Using cached)\s+(\S*/)?torch-[^+\s]+\+cu\d")
+LARGEST_CPU_WHEEL = 350e6
 
 
-@dataclass(frozen=True, slots=True)
-class Resolved:
-    """What pip would install for a torch requirement."""
+def sign_of_cuda(line: str) -> bool:
+    """Whether a line of pip shows that it is about to take a CUDA build of torch.
 
-    version: str
-    cuda_parts: tuple[str, ...]
-
-    @property
-    def is_cuda(self) -> bool:
-        return bool(self.cuda_parts) or "+cu" in self.version
-
-
-def read_report(report: Mapping[str, object]) -> Resolved:
-    """The torch in a report of `pip install --dry-run --report`, and the CUDA packages beside it."""
-    version = "?"
-    parts: list[str] = []
-    items = report.get("install")
-    assert isinstance(items, list)
-    for item in items:
-        metadata = item["metadata"]
-        if metadata["name"].lower() == "torch":
-            version = metadata["version"]
-        elif CUDA_PARTS.match(metadata["name"]):
-            parts.append(metadata["name"])
-    return Resolved(version, tuple(sorted(parts)))
+    pip names a file and its size before fetching it, and fetches everything before installing anything.
+    """
+    if CUDA_PART.match(line) or CUDA_WHEEL.match(line):
+        return True
+    name = line.split()[1].rsplit("/", 1)[-1] if len(line.split()) > 1 else ""
+    return name.startswith("torch-") and fetched_bytes(line) > LARGEST_CPU_WHEEL
 
 
-def resolve(pip: Pip, requirement: str) -> Resolved:
-    """Ask pip what it would take from the indexes it is configured with."""
-    with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder) / "report.json"
-        pip.run("install", "--dry-run", "--report", str(report), requirement)
-        return read_report(json.loads(report.read_text(encoding="utf-8")))
-
-
-def arguments_for_torch(
+def install_torch(
     pip: Pip,
     talk: Talk,
     *,
     gpu: bool,
     environ: Mapping[str, str] = os.environ,
     ask: Callable[[str], bool] | None = None,
-) -> list[str]:
-    """pip's arguments for the right torch, or Stopped when that would be an unwanted CUDA build."""
+) -> str:
+    """Install the right torch and say what was fetched; Stopped when it would be an unwanted CUDA build."""
     requirement = environ.get("REBENCH_TORCH") or TORCH
     if index := environ.get("REBENCH_TORCH_INDEX"):
-        return ["--index-url", index, requirement]
-    if gpu or platform.system() != "Linux":
-        if gpu:
-            talk.note(
-                "an NVIDIA driver is here: torch comes with CUDA, about 3 GB to fetch and 6 GB on disk."
-            )
-        return [requirement]
-    found = resolve(pip, requirement)
-    if not found.is_cuda or environ.get("REBENCH_ALLOW_CUDA") == "1":
-        return [requirement]
-    if ask and ask(_question(found)):
-        return [requirement]
-    raise Stopped(_refusal(found))
+        return pip.install("--index-url", index, requirement)
+    if gpu:
+        talk.note(f"an NVIDIA driver is here: torch comes with CUDA, {CUDA_COST}.")
+    if gpu or platform.system() != "Linux" or environ.get("REBENCH_ALLOW_CUDA") == "1":
+        return pip.install(requirement)
+    try:
+        return pip.install(requirement, stop_at=sign_of_cuda)
+    except Halted as halted:
+        cost = _cost(halted.line)
+        if ask and ask(f"  No NVIDIA GPU here, and pip would take a CUDA build of torch: {cost}. Take it?"):
+            return pip.install(requirement)
+        raise Stopped(
+            f"This machine has no NVIDIA GPU, and pip would take a CUDA build of torch: {cost}.\n"
+            "pip was stopped before it fetched that. Run this again with one of:\n"
+            "  REBENCH_TORCH_INDEX=URL  take torch from that index (PyTorch's install page names its CPU index)\n"
+            "  PIP_FIND_LINKS=FOLDER    look for the CPU wheel of torch in that folder as well\n"
+            "  REBENCH_ALLOW_CUDA=1     take the CUDA build all the same"
+        ) from halted
 
 
 def ask_on_terminal(question: str) -> bool:
@@ -86,19 +70,10 @@ def ask_on_terminal(question: str) -> bool:
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
-def _question(found: Resolved) -> str:
+def _cost(line: str) -> str:
+    size = fetched_bytes(line)
     return (
-        f"  This machine has no NVIDIA GPU, and pip would take the CUDA build of torch {found.version}:\n"
-        f"  {len(found.cuda_parts)} extra packages, about 3 GB to fetch and 6 GB on disk, none of use here.\n"
-        f"  Take it all the same?"
-    )
-
-
-def _refusal(found: Resolved) -> str:
-    return (
-        f"This machine has no NVIDIA GPU, and pip would take the CUDA build of torch {found.version}\n"
-        f"({len(found.cuda_parts)} extra packages, about 3 GB to fetch and 6 GB on disk). Nothing was fetched. Choose:\n"
-        "  REBENCH_TORCH_INDEX=URL  take torch from that index; PyTorch's install page names its CPU index\n"
-        "  PIP_FIND_LINKS=FOLDER    a folder that holds the CPU wheel of torch\n"
-        "  REBENCH_ALLOW_CUDA=1     take the CUDA build all the same"
+        f"{human_size(size)} for its wheel alone, {CUDA_COST} in all"
+        if size > LARGEST_CPU_WHEEL
+        else CUDA_COST
     )
