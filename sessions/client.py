@@ -57,6 +57,10 @@ class Client:
     def notifications(self, method: str = "events", **parameters: Any) -> Iterator[dict[str, Any]]:
         """Subscribe, then yield each notification until the host goes away."""
         self.request(method, **parameters)
+        yield from self.heard()
+
+    def heard(self) -> Iterator[dict[str, Any]]:
+        """Yield each notification of a subscription made by `request` until the host goes away."""
         yield from (message for message in self._messages() if "id" not in message)
 
     def _messages(self) -> Iterator[dict[str, Any]]:
