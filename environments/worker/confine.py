@@ -1,0 +1,227 @@
+"""Builds the command that starts a worker as strongly confined as this machine allows."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from environments.worker.jobs import Level, Mount, WorkerJob
+
+STAGE = Path("/worker")
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
+_ETC = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "OpenCL", "nvidia")
+_ETC_NETWORK = ("resolv.conf", "hosts", "nsswitch.conf", "ssl", "ca-certificates", "pki")
+_OURS = ("environments", "sessions", "workbench")
+_FIRST_ACCOUNT, _LAST_ACCOUNT = 61184, 65519
+"""The range systemd keeps for accounts that exist only while something runs."""
+
+
+@dataclass(frozen=True)
+class Bubblewrap:
+    """A `bwrap` that works here."""
+
+    program: str
+    version: tuple[int, ...]
+
+
+@cache
+def bubblewrap() -> Bubblewrap | None:
+    """Return the machine's bubblewrap if it can really make a sandbox, found by trying once."""
+    program = shutil.which("bwrap")
+    if program is None:
+        return None
+    user = [] if os.geteuid() == 0 else ["--unshare-user"]
+    probe = [program, *user, "--unshare-pid", "--unshare-net", "--die-with-parent",
+             "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "true"]  # fmt: skip
+    try:
+        subprocess.run(probe, check=True, capture_output=True, timeout=10)
+        said = subprocess.run([program, "--version"], check=True, capture_output=True, text=True, timeout=10).stdout
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return Bubblewrap(program, tuple(int(n) for n in re.findall(r"\d+", said)))
+
+
+def best_level() -> Level:
+    """Return the strongest level this process can put in force."""
+    root = os.geteuid() == 0
+    if bubblewrap() is not None:
+        return Level.SANDBOX_ACCOUNT if root else Level.SANDBOX
+    return Level.ACCOUNT if root and all(map(_open_to_others, _interpreter_paths())) else Level.GROUP
+
+
+def free_account() -> int:
+    """Return an unprivileged account id under which no process runs."""
+    used = set()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                used.add(entry.stat().st_uid)
+            except OSError:
+                continue
+    start = int.from_bytes(os.urandom(2)) % (_LAST_ACCOUNT - _FIRST_ACCOUNT)
+    for step in range(_LAST_ACCOUNT - _FIRST_ACCOUNT):
+        account = _FIRST_ACCOUNT + (start + step) % (_LAST_ACCOUNT - _FIRST_ACCOUNT)
+        if account not in used:
+            return account
+    raise OSError("every account id for workers is in use")
+
+
+def package_folders() -> list[str]:
+    """Return this interpreter's site-packages, which workers import from."""
+    return [p for p in sys.path if os.path.basename(p) in ("site-packages", "dist-packages") and os.path.isdir(p)]
+
+
+def interpreter() -> str:
+    """Return the Python that workers run: the real file behind any virtual environment's link."""
+    return os.path.realpath(sys.executable)
+
+
+def places(level: Level, mounts: Mapping[str, Mount]) -> dict[str, str]:
+    """Return where each mount is for the worker."""
+    inside = level in (Level.SANDBOX, Level.SANDBOX_ACCOUNT)
+    return {name: f"/job/{name}" if inside else str(mount.source.resolve()) for name, mount in mounts.items()}
+
+
+def variables(job: WorkerJob, home: str) -> dict[str, str]:
+    """Return the scrubbed environment variables of a worker."""
+    threads = str(job.limits.threads)
+    return {
+        "PATH": ":".join(dict.fromkeys([f"{sys.prefix}/bin", "/usr/local/cuda/bin", "/usr/local/bin", "/usr/bin", "/bin"])),
+        "HOME": home, "TMPDIR": str(Path(home).parent), "USER": "worker", "LOGNAME": "worker", "LANG": "C.UTF-8",
+        "OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads,
+        "NUMEXPR_NUM_THREADS": threads, "RAYON_NUM_THREADS": threads, "TOKENIZERS_PARALLELISM": "false",
+        "HF_HUB_OFFLINE": "0" if job.network else "1",
+        **({} if job.gpus else {"CUDA_VISIBLE_DEVICES": ""}),
+        **job.variables,
+    }  # fmt: skip
+
+
+def sandbox_command(job: WorkerJob, stage: Path, account: int | None, masks: Iterable[Path]) -> list[str]:
+    """Return the bubblewrap command line up to and including `--`.
+
+    The file system is an allow-list: system libraries, the interpreter, the staged entry and the job's mounts. As root
+    the mounts are made without a user namespace, and `launch.py` then becomes `account`.
+    """
+    wrap = bubblewrap()
+    assert wrap is not None
+    size = str(int(job.limits.file_gb * 2**30))
+    sized = ["--size", size] if wrap.version >= (0, 7) else []
+    open_to_all = ["--perms", "1777"] if wrap.version >= (0, 5) else []
+    command = [wrap.program, "--die-with-parent", "--new-session", "--unshare-ipc", "--unshare-pid", "--unshare-uts",
+               "--unshare-cgroup-try", "--hostname", "worker", "--clearenv"]  # fmt: skip
+    if account is None:
+        command += ["--unshare-user", *(["--disable-userns"] if wrap.version >= (0, 8) else [])]
+    else:
+        command += ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
+    command += [] if job.network else ["--unshare-net"]
+    for name, value in variables(job, "/tmp/home").items():
+        command += ["--setenv", name, value]
+    command += _system_binds(job)
+    for prefix in _prefixes():
+        command += [*_parents(prefix, wrap), "--ro-bind", prefix, prefix]
+    command += ["--proc", "/proc", "--dev", "/dev"]
+    command += [*open_to_all, *sized, "--tmpfs", "/tmp", *open_to_all, *sized, "--tmpfs", "/dev/shm"]
+    command += _gpu_binds() if job.gpus else []
+    command += ["--ro-bind", str(stage), str(STAGE), "--ro-bind", str(stage / "passwd"), "/etc/passwd"]
+    command += _parents("/job/any", wrap)
+    for name, mount in job.mounts.items():
+        command += ["--bind" if mount.writable else "--ro-bind", str(mount.source.resolve()), f"/job/{name}"]
+    command += _mask_binds(job, masks)
+    return [*command, "--"]
+
+
+def hidden_paths(job: WorkerJob) -> Iterator[Path]:
+    """Yield what no worker may read although the interpreter's folders are visible: corpora and our own packages."""
+    for folder in package_folders():
+        for name in (*job.hidden_packages, *_OURS):
+            yield Path(folder) / name
+            yield Path(folder) / f"{name}.py"
+
+
+def unreadable_by_others(tree: Path) -> list[Path]:
+    """Return what in `tree` another account could not read (symbolic links are not followed)."""
+    found = [tree] if not _others_may(tree) else []
+    for folder, folders, files in os.walk(tree):
+        found += [p for n in (*folders, *files) if not _others_may(p := Path(folder) / n)]
+    return found
+
+
+def _others_may(path: Path) -> bool:
+    mode = path.lstat().st_mode
+    if stat.S_ISDIR(mode):
+        return mode & 0o005 == 0o005
+    return not stat.S_ISREG(mode) or bool(mode & 0o004)
+
+
+def _open_to_others(path: str) -> bool:
+    """Whether every parent of `path` lets other accounts through."""
+    return all(p.stat().st_mode & 0o001 for p in Path(path).resolve().parents)
+
+
+def _interpreter_paths() -> list[str]:
+    return [interpreter(), os.__file__, *package_folders()]
+
+
+def _prefixes() -> list[str]:
+    """Return the interpreter's folders that are not part of the system's own."""
+    wanted = {os.path.realpath(p) for p in (sys.prefix, sys.base_prefix, sys.exec_prefix, *package_folders())}
+    wanted |= {sys.prefix, str(Path(interpreter()).parents[1])}
+    outside = [p for p in sorted(wanted) if p != "/" and not any(p == s or p.startswith(f"{s}/") for s in _SYSTEM)]
+    return [p for p in outside if not any(p != q and p.startswith(f"{q}/") for q in outside)]
+
+
+def _parents(path: str, wrap: Bubblewrap) -> list[str]:
+    """Make the folders above `path` ourselves: bubblewrap would copy an owner-only mode from a source."""
+    open_to_all = ["--perms", "0755"] if wrap.version >= (0, 5) else []
+    binds: list[str] = []
+    for parent in list(Path(path).parents)[-2::-1]:
+        binds += [*open_to_all, "--dir", str(parent)]
+    return binds
+
+
+def _system_binds(job: WorkerJob) -> list[str]:
+    binds: list[str] = []
+    for name in _SYSTEM:
+        path = Path(name)
+        if path.is_symlink():
+            binds += ["--symlink", os.readlink(path), name]
+        elif path.is_dir():
+            binds += ["--ro-bind", name, name]
+    for name in (*_ETC, *(_ETC_NETWORK if job.network else ())):
+        binds += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
+    return [*binds, "--ro-bind-try", "/sys/devices/system", "/sys/devices/system"]
+
+
+def _gpu_binds() -> list[str]:
+    binds: list[str] = []
+    for device in sorted(Path("/dev").glob("nvidia*")):
+        binds += ["--dev-bind", str(device), str(device)]
+    for folder in ("/sys/bus/pci", "/sys/devices", "/sys/module/nvidia", "/sys/class", "/opt/rocm", "/run/nvidia-persistenced"):
+        binds += ["--ro-bind-try", folder, folder]
+    for device in ("/dev/kfd", "/dev/dri"):
+        binds += ["--dev-bind-try", device, device]
+    return binds
+
+
+def _mask_binds(job: WorkerJob, masks: Iterable[Path]) -> list[str]:
+    """Cover every mask that some bind has made visible."""
+    shown = [(p, p) for p in (*_SYSTEM, *_prefixes())]
+    shown += [(str(m.source.resolve()), f"/job/{name}") for name, m in job.mounts.items()]
+    binds: list[str] = []
+    for mask in masks:
+        real = os.path.realpath(mask)
+        if not os.path.exists(real):
+            continue
+        for source, target in shown:
+            if real == source or real.startswith(f"{source}/"):
+                covered = target + real[len(source) :]
+                binds += ["--tmpfs", covered] if os.path.isdir(real) else ["--ro-bind", "/dev/null", covered]
+    return binds

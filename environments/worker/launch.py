@@ -1,0 +1,154 @@
+"""The worker's own side: drops privileges and limits itself, then lets the trusted entry answer requests.
+
+Started as ``python -I -S launch.py FD`` inside the sandbox, from a staged copy, before any participant's code. It sets
+``sys.path`` itself, so no ``.pth``, ``sitecustomize``, user site or ``PYTHON*`` variable has a say. Standard library only.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import os
+import resource
+import signal
+import socket
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+
+class Request:
+    """What an entry's `answer(request)` is given."""
+
+    def __init__(self, body: dict[str, Any], blobs: dict[str, bytes], places: Mapping[str, Path],
+                 descriptors: Mapping[str, int], progress: Callable[[str, float | None], None]) -> None:  # fmt: skip
+        self.body = body
+        """The scorer's JSON."""
+        self.blobs = blobs
+        self.places = places
+        """Mount name -> where it is in here, e.g. `places["root"]`."""
+        self.descriptors = descriptors
+        """Name -> inherited file descriptor (shared memory)."""
+        self.progress = progress
+        """progress("training", 0.4): shown to the participant."""
+
+    def load(self, file: str, place: str = "root") -> ModuleType:
+        """Import `places[place]/file` as a participant's module.
+
+        Its folder goes to the END of `sys.path`: a `json.py` or `torch.py` beside it shadows nothing.
+        """
+        source = self.places[place] / file
+        if str(source.parent) not in sys.path:
+            sys.path.append(str(source.parent))
+            importlib.invalidate_caches()
+        spec = importlib.util.spec_from_file_location(source.stem, source)
+        if spec is None or spec.loader is None or not source.is_file():
+            raise FileNotFoundError(f"{file} is missing")
+        module = importlib.util.module_from_spec(spec)
+        if source.stem not in sys.modules:
+            sys.modules[source.stem] = module
+        spec.loader.exec_module(module)
+        return module
+
+
+def main(descriptor: int) -> None:
+    """Read the settings frame, settle in, then answer until the scorer hangs up."""
+    end = socket.socket(fileno=descriptor)
+    end.setblocking(True)
+    end.set_inheritable(False)
+    line = b""
+    while not line.endswith(b"\n"):
+        byte = end.recv(1)
+        if not byte:
+            os._exit(3)
+        line += byte
+    settings = json.loads(line)
+    stage = Path(__file__).resolve().parents[2]
+    sys.path[:] = [str(stage), *(p for p in sys.path if p), *settings["packages"]]
+    sys.argv = [settings["module"]]
+    from environments.worker.messages import Channel
+
+    channel = Channel(end, bytes.fromhex(settings["nonce"]), settings["largest"])
+    _limit(settings["rlimits"])
+    _drop_privileges(settings["account"], settings["isolate"])
+    os.makedirs(os.environ["HOME"], exist_ok=True)
+    os.chdir(os.environ["HOME"])
+    entry = importlib.import_module(settings["module"])
+    _serve(channel, entry.answer, settings)
+
+
+def _serve(channel: Any, answer: Callable[[Request], Any], settings: dict[str, Any]) -> None:
+    from environments.worker.messages import ChannelClosed, Message
+
+    places = {name: Path(target) for name, target in settings["places"].items()}
+
+    def progress(stage: str, fraction: float | None = None) -> None:
+        channel.send(Message("progress", {"stage": stage, "fraction": fraction}, {}))
+
+    channel.send(Message("started", {}, {}))
+    while True:
+        try:
+            question = channel.receive()
+        except ChannelClosed:
+            os._exit(0)
+        request = Request(question.body, question.blobs, places, settings["descriptors"], progress)
+        try:
+            body, blobs = answer(request)
+            reply = Message("answer", body, blobs)
+        except BaseException as error:  # everything a participant's code may raise, SystemExit included
+            reply = Message("raised", _describe(error, tuple(places.values())), {})
+        channel.send(reply)
+
+
+def _describe(error: BaseException, roots: tuple[Path, ...]) -> dict[str, Any]:
+    """Return what was raised and where in the participant's files; the whole traceback goes to the log."""
+    traceback.print_exception(error)
+    sys.stderr.flush()
+    where = None
+    for frame in traceback.extract_tb(error.__traceback__):
+        for root in roots:
+            if frame.filename.startswith(f"{root}/"):
+                where = f"{frame.filename[len(str(root)) + 1 :]}:{frame.lineno}"
+    if isinstance(error, SyntaxError) and error.filename:
+        where = f"{os.path.basename(error.filename)}:{error.lineno}"
+    memory = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
+    return {"type": type(error).__name__, "text": str(error)[:2000], "where": where, "memory": memory}
+
+
+def _limit(limits: Mapping[str, int]) -> None:
+    for name, value in limits.items():
+        kind = getattr(resource, name)
+        hard = resource.getrlimit(kind)[1]
+        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(kind, (value, value))
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def _drop_privileges(account: int | None, isolate: bool) -> None:
+    """Become the unprivileged account; `isolate` first leaves the network where no sandbox has done so."""
+    if isolate:
+        import ctypes
+
+        new_network, new_ipc = 0x40000000, 0x08000000
+        if ctypes.CDLL(None, use_errno=True).unshare(new_network | new_ipc) != 0:
+            print("worker: the network could not be left", file=sys.stderr)
+    if account is None:
+        return
+    if os.geteuid() == 0:
+        os.setgroups([])
+        os.setresgid(account, account, account)
+        os.setresuid(account, account, account)
+        import ctypes
+
+        ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE: /proc/self stays readable for libraries
+    if os.geteuid() != account:
+        os._exit(4)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

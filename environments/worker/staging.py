@@ -1,0 +1,73 @@
+"""Lays out what a worker needs from us: copies of the trusted scripts, readable by any account, and its mounts' rights."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from environments.worker.confine import unreadable_by_others
+from environments.worker.jobs import Mount, WorkerJob
+
+_ENGINE = Path(__file__).resolve().parents[1]
+_ALWAYS = ("worker/launch.py", "worker/messages.py")
+
+
+def stage(job: WorkerJob, folder: Path, account: int | None) -> str:
+    """Copy the launcher, the entry and its modules below `folder`; return the entry's importable name."""
+    folder.mkdir(parents=True)
+    for name in _ALWAYS:
+        _copy(_ENGINE / name, folder, Path("environments") / name)
+    for source in job.modules:
+        _copy(source, folder, _place(source))
+    entry = _place(job.entry)
+    _copy(job.entry, folder, entry)
+    who = account if account is not None else os.getuid()
+    (folder / "passwd").write_text(f"worker:x:{who}:{who}:worker:/tmp/home:/bin/sh\n")
+    (folder / "passwd").chmod(0o644)
+    return ".".join(entry.with_suffix("").parts)
+
+
+def open_mounts(mounts: Iterable[Mount], account: int) -> None:
+    """Let `account` read every mount and own the writable ones."""
+    for mount in mounts:
+        if mount.writable:
+            _give(mount.source, account)
+            continue
+        for path in unreadable_by_others(mount.source):
+            path.chmod(path.stat().st_mode | (0o005 if path.is_dir() else 0o004))
+
+
+def take_back(mounts: Iterable[Mount]) -> None:
+    """Make the writable mounts ours again."""
+    for mount in mounts:
+        if mount.writable:
+            _give(mount.source, os.getuid())
+
+
+def _place(source: Path) -> Path:
+    """Return where a trusted file stands in the stage: under its own dotted name, or bare for a plug-in's."""
+    source = source.resolve()
+    if source.is_relative_to(_ENGINE):
+        return Path("environments") / source.relative_to(_ENGINE)
+    return Path(source.name)
+
+
+def _copy(source: Path, folder: Path, place: Path) -> None:
+    target = folder / place
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
+    target.chmod(0o644)
+    for parent in target.parents:
+        parent.chmod(0o755)
+        if parent == folder:
+            break
+        (parent / "__init__.py").touch(mode=0o644)
+
+
+def _give(tree: Path, account: int) -> None:
+    os.chown(tree, account, account, follow_symlinks=False)
+    for parent, folders, files in os.walk(tree):
+        for name in (*folders, *files):
+            os.chown(os.path.join(parent, name), account, account, follow_symlinks=False)
