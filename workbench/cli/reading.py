@@ -1,0 +1,111 @@
+"""Commands that show where a session stands: status, time, history, brief."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time as clock
+from typing import Any
+
+import click
+
+from workbench.cli.command import Command
+from workbench.cli.panel import history_table, line, panel
+from workbench.cli.reach import meant, read, session_option
+from workbench.cli.text import duration, literal
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def print_json(value: Any) -> None:
+    click.echo(json.dumps(value, indent=2, ensure_ascii=not (sys.stdout.encoding or "").lower().startswith("utf")))
+
+
+@click.command(
+    cls=Command,
+    examples=(
+        "rebench-workbench status",
+        "rebench-workbench status --line     # one line, for a tmux status bar or a prompt",
+        "rebench-workbench status --json | jq .remaining_ms",
+    ),
+)
+@session_option
+@click.option("--line", "as_line", is_flag=True, help="One short line.")
+@click.option("--watch", is_flag=True, help="Draw it again every second until Ctrl-C.")
+@json_option
+def status(session: str | None, as_line: bool, watch: bool, as_json: bool) -> None:
+    """Show time, scores and health of a session."""
+    record = meant(session)
+    if not watch:
+        return _show(read(record, "status"), as_line=as_line, as_json=as_json)
+    while True:
+        standing = read(record, "status")
+        if sys.stdout.isatty() and not as_json:
+            click.echo("\x1b[H\x1b[2J", nl=False, color=True)
+        _show(standing, as_line=as_line, as_json=as_json)
+        if standing["phase"] == "closed":
+            return None
+        clock.sleep(1.0)
+
+
+def _show(standing: dict[str, Any], *, as_line: bool, as_json: bool) -> None:
+    if as_json:
+        print_json(standing)
+    else:
+        click.echo(line(standing) if as_line else panel(standing))
+
+
+@click.command(
+    cls=Command, examples=("rebench-workbench time", "rebench-workbench time --json")
+)
+@session_option
+@json_option
+def time(session: str | None, as_json: bool) -> None:
+    """Print how much time is left."""
+    standing = read(meant(session), "status")
+    if as_json:
+        keys = ("session", "phase", "elapsed_ms", "remaining_ms", "paused_ms", "budget_ms")
+        print_json({key: standing[key] for key in keys})
+    else:
+        click.echo(duration(standing["remaining_ms"]))
+
+
+@click.command(
+    cls=Command,
+    examples=(
+        "rebench-workbench history",
+        "rebench-workbench history --json | jq '.rows[-1].message'",
+    ),
+)
+@session_option
+@json_option
+def history(session: str | None, as_json: bool) -> None:
+    """List every score of a session."""
+    record = meant(session)
+    rows = read(record, "history")
+    if as_json:
+        print_json(rows)
+        return
+    standing = read(record, "status")
+    click.echo(history_table(rows["rows"], standing))
+
+
+@click.command(
+    cls=Command, examples=("rebench-workbench brief", "rebench-workbench brief --plain > brief.md")
+)
+@session_option
+@click.option("--plain", is_flag=True, help="The Markdown as it is, even on a terminal.")
+@json_option
+def brief(session: str | None, plain: bool, as_json: bool) -> None:
+    """Show the task; only once the clock has started."""
+    answer = read(meant(session), "brief")
+    if as_json:
+        print_json(answer)
+    elif plain or not sys.stdout.isatty():
+        click.echo(answer["text"].rstrip("\n"))
+    else:
+        from rich.console import Console
+        from rich.markdown import Markdown
+
+        console = Console(width=min(100, Console().width))
+        console.print(Markdown(literal(answer["text"]), hyperlinks=False))

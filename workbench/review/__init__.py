@@ -1,0 +1,1 @@
+"""Looking back at a record: moments, changes, flags and reports."""
