@@ -248,6 +248,8 @@ class SnapshotTaken(Body, frozen=True, forbid_unknown_fields=True):
 class ScoreRequested(Body, frozen=True, forbid_unknown_fields=True):
     number: int
     note: str = ""
+    snapshot: int | None = None
+    """Set when a snapshot that exists already is scored: the final one."""
 
 
 class ScoreProgressed(Body, frozen=True, forbid_unknown_fields=True):

@@ -197,6 +197,7 @@ class SessionState(Frozen, frozen=True):
     last_seq: int
     consented: bool = False
     started_at: str | None = None
+    brief_shown: bool = False
     scores: tuple[ScoreRow, ...] = ()
     best: ScoreRow | None = None
     last_valid: ScoreRow | None = None
@@ -331,6 +332,10 @@ def _clock_started(state: SessionState, event: Event, now: Instant, body: ClockS
     return replace(state, phase=Phase.RUNNING, started_at=event.at, clock=state.clock.started(now))
 
 
+def _brief_shown(state: SessionState, event: Event, now: Instant, body: BriefShown) -> SessionState:
+    return replace(state, brief_shown=True)
+
+
 def _clock_paused(state: SessionState, event: Event, now: Instant, body: ClockPaused) -> SessionState:
     _require(state.phase is Phase.RUNNING, event, state)
     pause = Pause(body.reason, body.note, event.by, state.elapsed_ms(now), now)
@@ -380,7 +385,10 @@ def _score_requested(state: SessionState, event: Event, now: Instant, body: Scor
         raise EventImpossible(
             f"score {body.number} requested (seq {event.seq}) where {len(state.scores)} is next"
         )
+    snapshot = next((s for s in state.snapshots if s.number == body.snapshot), None)
     row = ScoreRow(body.number, event.at, state.elapsed_ms(now), body.note)
+    if snapshot is not None:
+        row = replace(row, snapshot=snapshot.number, commit=snapshot.commit)
     return replace(state, scores=(*state.scores, row))
 
 
@@ -535,7 +543,7 @@ _STEPS: dict[type[Body], Step] = {
     ConsentGiven: _consent_given,
     StartingScoreRecorded: _starting_score_recorded,
     ClockStarted: _clock_started,
-    BriefShown: _nothing,
+    BriefShown: _brief_shown,
     ClockPaused: _clock_paused,
     ClockResumed: _clock_resumed,
     Heartbeat: _nothing,

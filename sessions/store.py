@@ -57,6 +57,10 @@ class Record(NamedTuple):
         return self.folder / "brief.md"
 
     @property
+    def wiring(self) -> Path:
+        return self.folder / "wiring.json"
+
+    @property
     def recordings(self) -> Path:
         return self.folder / "recordings"
 

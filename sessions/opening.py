@@ -1,0 +1,142 @@
+"""Opening a session: the folder of its record, the starter in its work tree, the first event."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+from collections.abc import Mapping
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import msgspec
+import psutil
+
+from environments.contract import AssetFolders, EnvironmentSpec
+from sessions.clock import Clock, SystemClock
+from sessions.events import (
+    SCHEMA,
+    Hardware,
+    IsolationFound,
+    ParticipantKind,
+    SessionOpened,
+    SessionPolicy,
+)
+from sessions.log import Journal
+from sessions.snapshots import SnapshotStore
+from sessions.store import Record, Store
+from sessions.wiring import Wiring
+
+NOTED_SOFTWARE = ("rebench-workbench", "torch", "triton", "transformers", "datasets", "numpy", "textual")
+
+
+class WorkTreeUnusable(ValueError):
+    """The work folder cannot take the starter; nothing was changed."""
+
+
+class Opening(msgspec.Struct, frozen=True):
+    """Everything a session is opened with."""
+
+    environment: EnvironmentSpec
+    profile: str
+    policy: SessionPolicy
+    participant: str
+    participant_kind: ParticipantKind
+    work_tree: Path
+    isolation: IsolationFound
+    hardware: Hardware
+    brief: str
+    starter: Mapping[str, Path]
+    """Work-tree path to source file."""
+    assets: AssetFolders
+    environment_folder: Path | None = None
+    participant_user: str | None = None
+    log_copy: Path | None = None
+
+
+def open_session(opening: Opening, store: Store, *, clock: Clock | None = None) -> Record:
+    """Create the record and the work tree; the host takes it from here.
+
+    Raises:
+        WorkTreeUnusable: the work folder holds something already.
+    """
+    _lay_out(opening)
+    record = store.create()
+    scratch = store.home / "scratch" / record.session
+    record.brief.write_text(opening.brief)
+    SnapshotStore.create(record.folder)
+    Wiring(
+        assets=opening.assets,
+        scratch=str(scratch),
+        environment_folder=None if opening.environment_folder is None else str(opening.environment_folder),
+        participant_user=opening.participant_user,
+        masked=(str(store.folder), str(opening.assets.protected)),
+        log_copy=None if opening.log_copy is None else str(opening.log_copy),
+    ).write(record.wiring)
+    with Journal(record.log, clock or SystemClock(), copy_to=opening.log_copy) as journal:
+        journal.append(
+            SessionOpened(
+                schema=SCHEMA,
+                session=record.session,
+                environment=opening.environment,
+                profile=opening.profile,
+                anchors=opening.environment.profile(opening.profile).anchors_for(opening.hardware.label),
+                policy=opening.policy,
+                participant=opening.participant,
+                participant_kind=opening.participant_kind,
+                work_tree=str(opening.work_tree.resolve()),
+                isolation=opening.isolation,
+                hardware=opening.hardware,
+                software=_software(),
+                brief_sha256=sha256(opening.brief.encode()).hexdigest(),
+            )
+        )
+    return record
+
+
+def _lay_out(opening: Opening) -> None:
+    """Copy the starter into an empty work folder."""
+    place = opening.work_tree
+    if place.exists() and (not place.is_dir() or any(place.iterdir())):
+        raise WorkTreeUnusable(
+            f"cannot put the starter into {place}: it exists and is not an empty folder; choose another with --workdir"
+        )
+    place.mkdir(parents=True, exist_ok=True)
+    for name, source in opening.starter.items():
+        target = place / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
+        if os.access(source, os.X_OK):
+            target.chmod(0o755)
+
+
+def _software() -> dict[str, str]:
+    found = {"python": platform.python_version(), "system": platform.platform()}
+    for name in NOTED_SOFTWARE:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def find_hardware(gpus: tuple[str, ...] = ()) -> Hardware:
+    """Return this machine's class: the GPU's name where there is one, else `cpu-N`."""
+    cpus = psutil.cpu_count() or 1
+    return Hardware(
+        label=gpus[0] if len(set(gpus)) == 1 and gpus else f"cpu-{cpus}",
+        cpu=_cpu_name(),
+        cpus=cpus,
+        memory_bytes=psutil.virtual_memory().total,
+        gpus=gpus,
+    )
+
+
+def _cpu_name() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.machine())

@@ -1,0 +1,155 @@
+"""Recomputes a record from its log and says, in words, the first thing that does not hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+from sessions.closing import record_digest
+from sessions.events import Event, Interrupted, SessionClosed, SessionOpened
+from sessions.log import LogDamaged, iter_chain, lines_of
+from sessions.snapshots import SnapshotStore
+from sessions.state import EventImpossible, SessionState, apply, instant_of
+from sessions.store import Record
+
+TOLERANCE_MS = 2
+"""Rounding of nanoseconds to milliseconds."""
+
+
+class VerifyReport(msgspec.Struct, frozen=True):
+    """What `verify` found."""
+
+    session: str
+    events: int
+    closed: bool
+    problems: tuple[str, ...]
+    """The first is the first bad record; empty means sound."""
+    remarks: tuple[str, ...] = ()
+    """Worth knowing, no damage: a torn last line, snapshots taken in part."""
+
+    @property
+    def sound(self) -> bool:
+        return not self.problems
+
+
+def verify(record: Record, *, deep: bool = True) -> VerifyReport:
+    """Check the chain, the arithmetic, every snapshot, score, recording and the closing digest."""
+    problems: list[str] = []
+    remarks: list[str] = []
+    whole, torn = lines_of(record.log.read_bytes())
+    if torn:
+        remarks.append(f"the log ends in {len(torn)} bytes of a half-written line, which were dropped")
+    state: SessionState | None = None
+    count = 0
+    try:
+        for event, _ in iter_chain(whole):
+            state = _follow(state, event, problems)
+            count += 1
+    except (LogDamaged, EventImpossible) as error:
+        problems.append(str(error))
+    if state is not None and not problems:
+        problems.extend(_beside_the_log(record, state, deep=deep))
+    partial = [] if state is None else [s for s in state.snapshots if s.status != "complete"]
+    remarks.extend(f"snapshot {s.number} is {s.status}: {s.skipped_count} paths not stored" for s in partial)
+    closed = state is not None and state.closed is not None
+    return VerifyReport(record.session, count, closed, tuple(problems), tuple(remarks))
+
+
+def _follow(state: SessionState | None, event: Event, problems: list[str]) -> SessionState:
+    """Apply one event and check what it claims of time."""
+    after = apply(state, event)
+    now = instant_of(event)
+    if abs(after.elapsed_ms(now) - event.elapsed) > TOLERANCE_MS:
+        problems.append(
+            f"seq {event.seq} ({event.kind}) says {event.elapsed} ms elapsed where the events before it give "
+            f"{after.elapsed_ms(now)} ms"
+        )
+    if state is None:
+        return after
+    if event.boot_id == state.last.boot_id and event.boottime < state.last.boottime:
+        problems.append(
+            f"seq {event.seq} ({event.kind}) is earlier on the boot clock than the event before it"
+        )
+    if event.boot_id != state.last.boot_id and not isinstance(event.body, Interrupted):
+        problems.append(f"seq {event.seq} ({event.kind}) comes from another boot with no interruption noted")
+    if isinstance(event.body, Interrupted):
+        gap = now.milliseconds_since(state.last)
+        if abs(gap - event.body.lost_ms) > 1000:
+            problems.append(
+                f"seq {event.seq} (interrupted) claims {event.body.lost_ms} ms where the clocks say {gap} ms"
+            )
+    return after
+
+
+def _beside_the_log(record: Record, state: SessionState, *, deep: bool) -> Iterator[str]:
+    opened = state.opened
+    if opened.session != record.session:
+        yield f"the folder is called {record.session}, the log speaks of {opened.session}"
+    yield from _brief(record, opened)
+    yield from _scores(record, state)
+    yield from _snapshots(record, state, deep=deep)
+    yield from _recordings(record)
+    if state.closed is not None:
+        yield from _closing(record, state, state.closed)
+
+
+def _brief(record: Record, opened: SessionOpened) -> Iterator[str]:
+    if not record.brief.exists():
+        yield "brief.md is missing"
+    elif sha256(record.brief.read_bytes()).hexdigest() != opened.brief_sha256:
+        yield "brief.md was changed after the session was opened"
+
+
+def _scores(record: Record, state: SessionState) -> Iterator[str]:
+    for row in state.scores:
+        if row.details_sha256 is None:
+            continue
+        report = record.score_folder(row.number) / "report.json"
+        if not report.exists():
+            yield f"the report of score {row.number} is missing"
+        elif sha256(report.read_bytes()).hexdigest() != row.details_sha256:
+            yield f"the report of score {row.number} was changed after it was recorded"
+
+
+def _snapshots(record: Record, state: SessionState, *, deep: bool) -> Iterator[str]:
+    taken = [snapshot for snapshot in state.snapshots if snapshot.commit is not None]
+    if not taken:
+        return
+    store = SnapshotStore(record.folder)
+    for snapshot in taken:
+        ref = _ref(record.folder, snapshot.number)
+        if ref != snapshot.commit:
+            found = ref[:12] if ref else "nothing"
+            yield f"snapshot {snapshot.number} was swapped: the log names {(snapshot.commit or '')[:12]}, the store {found}"
+        elif deep:
+            yield from (f"snapshot {snapshot.number}: {problem}" for problem in store.verify(snapshot.commit))
+
+
+def _ref(folder: Path, number: int) -> str | None:
+    try:
+        return (folder / "snapshots.git" / "refs" / "snapshots" / str(number)).read_text().strip()
+    except OSError:
+        return None
+
+
+def _recordings(record: Record) -> Iterator[str]:
+    if not record.recordings.is_dir():
+        return
+    from sessions.recording import verify as verify_recording
+
+    for folder in sorted(record.recordings.iterdir()):
+        yield from (f"recording {folder.name}: {problem}" for problem in verify_recording(folder))
+
+
+def _closing(record: Record, state: SessionState, closed: SessionClosed) -> Iterator[str]:
+    counted = state.counted
+    if (closed.counted_score, closed.raw) != (
+        None if counted is None else counted.number,
+        None if counted is None else counted.raw,
+    ):
+        yield "the closing event names another score than the events before it give"
+    if record_digest(record) != closed.digest:
+        yield "something beside the log was changed, added or removed after the session was closed"

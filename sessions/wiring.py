@@ -1,0 +1,31 @@
+"""What a host must know about this machine to serve a record: kept beside the log, never part of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from environments.contract import AssetFolders
+
+
+class Wiring(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Places on this machine that the session's environment needs."""
+
+    assets: AssetFolders
+    scratch: str
+    """Where snapshots are checked out for scoring; emptied after each."""
+    environment_folder: str | None = None
+    """Set when the environment is not one of the installed ones."""
+    participant_user: str | None = None
+    masked: tuple[str, ...] = ()
+    """What the participant's shells must not see."""
+    log_copy: str | None = None
+    """A second place the log is written to as it grows."""
+
+    def write(self, path: Path) -> None:
+        path.write_bytes(msgspec.json.format(msgspec.json.encode(self)))
+
+    @classmethod
+    def read(cls, path: Path) -> Wiring:
+        return msgspec.json.decode(path.read_bytes(), type=cls)
