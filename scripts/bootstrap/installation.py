@@ -15,7 +15,7 @@ from pathlib import Path
 
 from scripts.bootstrap import machine
 from scripts.bootstrap.pip import Pip, PipFailed, child_environment, explain
-from scripts.bootstrap.talk import Talk
+from scripts.bootstrap.talk import Stopped, Talk
 from scripts.bootstrap.torch_build import CPU_DISK, CUDA_DISK, ask_on_terminal, install_torch
 
 MARKER = "rebench-installed.json"
@@ -128,6 +128,11 @@ def install(installation: Installation, extra: str, talk: Talk) -> None:
 def _make_venv(installation: Installation, talk: Talk) -> None:
     if installation.works():
         return
+    place = installation.venv
+    if place.exists() and any(place.iterdir()) and not (place / "pyvenv.cfg").exists():
+        raise Stopped(
+            f"{place} is no virtual environment and not empty: it stays. Give REBENCH_VENV another folder."
+        )
     machine.require_venv_module()
     machine.require_space(installation.venv, CPU_DISK)
     with talk.step(f"virtual environment in {installation.venv}") as results:

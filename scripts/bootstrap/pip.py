@@ -117,10 +117,10 @@ class Pip:
 
     def _show(self, line: str) -> None:
         if match := FETCHED.match(line):
-            name = match["file"].rsplit("/", 1)[-1].split("-")[0]
             verb = "fetching" if match["how"] == "Downloading" else "cached"
             self._talk.passing(
-                f"{verb} {name}, {match['size']} {match['unit']}", keep=fetched_bytes(line) >= WORTH_A_LINE
+                f"{verb} {fetched_name(line)}, {match['size']} {match['unit']}",
+                keep=fetched_bytes(line) >= WORTH_A_LINE,
             )
         elif line.startswith("Installing collected packages"):
             self._talk.passing(f"installing {_count(line.count(',') + 1)}", keep=True)
@@ -150,6 +150,12 @@ def fetched_bytes(line: str) -> float:
     """The size that a line of pip gives for a file it fetches or finds in its cache; 0 for other lines."""
     match = FETCHED.match(line)
     return float(match["size"]) * UNITS[match["unit"]] if match else 0.0
+
+
+def fetched_name(line: str) -> str:
+    """The package whose file a line of pip says it fetches or finds in its cache; empty for other lines."""
+    match = FETCHED.match(line)
+    return match["file"].rsplit("/", 1)[-1].split("-")[0] if match else ""
 
 
 def _count(packages: int) -> str:

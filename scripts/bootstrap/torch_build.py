@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 
-from scripts.bootstrap.pip import Halted, Pip, fetched_bytes
+from scripts.bootstrap.pip import Halted, Pip, fetched_bytes, fetched_name
 from scripts.bootstrap.talk import Stopped, Talk, human_size
 
 TORCH = "torch==2.13.0"
@@ -29,8 +29,7 @@ def sign_of_cuda(line: str) -> bool:
     """
     if CUDA_PART.match(line) or CUDA_WHEEL.match(line):
         return True
-    name = line.split()[1].rsplit("/", 1)[-1] if len(line.split()) > 1 else ""
-    return name.startswith("torch-") and fetched_bytes(line) > LARGEST_CPU_WHEEL
+    return fetched_name(line) == "torch" and fetched_bytes(line) > LARGEST_CPU_WHEEL
 
 
 def install_torch(
