@@ -1,0 +1,58 @@
+"""The working tree into git: exact bytes, within budgets, without touching it; and back again."""
+
+from sessions.snapshots.names import shown, unshown
+from sessions.snapshots.store import SnapshotStore
+from sessions.snapshots.take import Tools
+from sessions.snapshots.values import (
+    DEFAULT_EXCLUDES,
+    ChangeKind,
+    CheckoutReport,
+    Entry,
+    EntryKind,
+    EvictionReport,
+    ExcludedFolder,
+    ExcludedTotal,
+    FileChange,
+    Manifest,
+    Missing,
+    NestedRepository,
+    PathChange,
+    SkipKind,
+    SkippedPath,
+    Snapshot,
+    SnapshotBusy,
+    SnapshotError,
+    SnapshotPolicy,
+    SnapshotStatus,
+    StoredArtifact,
+    TreeDiff,
+)
+
+__all__ = [
+    "DEFAULT_EXCLUDES",
+    "ChangeKind",
+    "CheckoutReport",
+    "Entry",
+    "EntryKind",
+    "EvictionReport",
+    "ExcludedFolder",
+    "ExcludedTotal",
+    "FileChange",
+    "Manifest",
+    "Missing",
+    "NestedRepository",
+    "PathChange",
+    "SkipKind",
+    "SkippedPath",
+    "Snapshot",
+    "SnapshotBusy",
+    "SnapshotError",
+    "SnapshotPolicy",
+    "SnapshotStatus",
+    "SnapshotStore",
+    "StoredArtifact",
+    "Tools",
+    "TreeDiff",
+    "shown",
+    "unshown",
+]

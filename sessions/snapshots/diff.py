@@ -1,0 +1,157 @@
+"""What changed from one snapshot to another, as plain values."""
+
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sessions.snapshots import tree
+from sessions.snapshots.names import child, shown
+from sessions.snapshots.objects import Objects
+from sessions.snapshots.tree import Fact
+from sessions.snapshots.values import (
+    ChangeKind,
+    Entry,
+    EntryKind,
+    FileChange,
+    SkipKind,
+    SkippedPath,
+    TreeDiff,
+)
+
+_READABLE = 1 << 20  # bytes of a file that still gets a patch
+_PATCHES = 300
+_EMPTY_BLOB = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
+
+_Place = tuple[str, str] | None
+"""A work tree and the facts tree beside it ("" where there is none)."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    path: str
+    old: Entry | None
+    new: Entry | None
+
+
+def compare(objects: Objects, old: str, new: str) -> TreeDiff:
+    """Every file, link and folder that differs between two commits; folders only where they appear or go away."""
+    left, right = tree.sides(objects, old), tree.sides(objects, new)
+    pairs = list(_pairs(objects, (left.work, left.facts), (right.work, right.facts)))
+    changes, truncated = [], 0
+    for pair in pairs:
+        change, cut = _change(objects, pair, patch=len(changes) - truncated < _PATCHES)
+        changes.append(change)
+        truncated += cut
+    changes += _unstored(tree.manifest(objects, left).skipped, tree.manifest(objects, right).skipped)
+    return TreeDiff(old, new, tuple(sorted(changes, key=lambda c: c.path)), truncated)
+
+
+def _pairs(objects: Objects, old: _Place, new: _Place) -> Iterator[_Pair]:
+    queue: list[tuple[str, _Place, _Place]] = [("", old, new)]
+    while queue:
+        path, old, new = queue.pop()
+        before, after = _listing(objects, path, old), _listing(objects, path, new)
+        for name in sorted(before.keys() | after.keys()):
+            (was, was_place), (now, now_place) = before.get(name, (None, None)), after.get(name, (None, None))
+            if was_place != now_place:
+                queue.append((child(path, name), was_place, now_place))
+            if _differ(was, now):
+                yield _Pair(child(path, name), was, now)
+
+
+def _listing(objects: Objects, path: str, place: _Place) -> dict[str, tuple[Entry, _Place]]:
+    if place is None:
+        return {}
+    rows, below = tree.facts_of(objects, place[1] or None)
+    found: dict[str, tuple[Entry, _Place]] = {}
+    for item in objects.tree(place[0]):
+        fact = rows.get(shown(item.name), Fact(tree.usual_mode(item.mode), 0))
+        entry = tree.entry_of(child(path, item.name), item.mode, item.oid, fact)
+        inside = (item.oid, below.get(item.name, "")) if entry.kind is EntryKind.FOLDER else None
+        found[item.name] = (entry, inside)
+    return found
+
+
+def _differ(old: Entry | None, new: Entry | None) -> bool:
+    """Times alone are no change, and a folder is no more than its name and mode."""
+    if old is None or new is None:
+        return True
+    if old.kind is EntryKind.FOLDER and new.kind is EntryKind.FOLDER:
+        return old.mode != new.mode
+    return (old.digest, old.mode) != (new.digest, new.mode)
+
+
+def _change(objects: Objects, pair: _Pair, *, patch: bool) -> tuple[FileChange, bool]:
+    old, new = pair.old, pair.new
+    sizes = [_size(objects, e) for e in (old, new)]
+    content = (old and old.digest) != (new and new.digest)
+    blobs = [e for e in (old, new) if e is not None]
+    large = any(e.kind is EntryKind.ARTIFACT for e in blobs)
+    binary = readable = False
+    if content and not large and all(e.kind is EntryKind.FILE for e in blobs):
+        readable = all((s or 0) <= _READABLE for s in sizes)
+        binary = any(b"\0" in objects.read(e.digest, "blob")[:8000] for e in blobs)
+    text = None
+    wanted = readable and not binary
+    if wanted and patch:
+        text = objects.patch(old.digest if old else _EMPTY_BLOB, new.digest if new else _EMPTY_BLOB)
+    change = FileChange(
+        path=shown(pair.path),
+        kind=_kind(old, new),
+        old_size=sizes[0],
+        new_size=sizes[1],
+        old_digest=_digest(old),
+        new_digest=_digest(new),
+        old_mode=old.mode if old else None,
+        new_mode=new.mode if new else None,
+        is_binary=binary,
+        is_large=large,
+        patch=text,
+    )
+    return change, wanted and not patch
+
+
+def _kind(old: Entry | None, new: Entry | None) -> ChangeKind:
+    if old is None:
+        return ChangeKind.ADDED
+    if new is None:
+        return ChangeKind.REMOVED
+    if stat.S_IFMT(old.mode) != stat.S_IFMT(new.mode):
+        return ChangeKind.TYPE_CHANGED
+    return ChangeKind.MODIFIED
+
+
+def _size(objects: Objects, entry: Entry | None) -> int | None:
+    if entry is None or entry.kind is EntryKind.FOLDER:
+        return None
+    return entry.size if entry.kind is EntryKind.ARTIFACT else objects.size(entry.digest)
+
+
+def _digest(entry: Entry | None) -> str | None:
+    if entry is None or entry.kind is EntryKind.FOLDER:
+        return None
+    return f"{'sha256' if entry.kind is EntryKind.ARTIFACT else 'git'}:{entry.digest}"
+
+
+def _unstored(old: tuple[SkippedPath, ...], new: tuple[SkippedPath, ...]) -> list[FileChange]:
+    """Files too large to be kept show in a diff by the size and time that were."""
+    was, now = ({s.path: s for s in side if s.kind is SkipKind.HUGE} for side in (old, new))
+    changes = []
+    for path in was.keys() | now.keys():
+        left, right = was.get(path), now.get(path)
+        if left and right and (left.size, left.mtime_ns) == (right.size, right.mtime_ns):
+            continue
+        kind = ChangeKind.MODIFIED if left and right else ChangeKind.ADDED if right else ChangeKind.REMOVED
+        changes.append(
+            FileChange(
+                path,
+                kind,
+                left.size if left else None,
+                right.size if right else None,
+                f"sha256:{left.sha256}" if left and left.sha256 else None,
+                f"sha256:{right.sha256}" if right and right.sha256 else None,
+                is_binary=True,
+                is_large=True,
+            )
+        )
+    return changes

@@ -1,0 +1,325 @@
+"""The snapshots of one session: taken one after another, restored, compared, verified, and thinned out."""
+
+import os
+from collections.abc import Collection
+from contextlib import suppress
+from pathlib import Path
+from typing import Self
+
+from git.exc import GitCommandError
+
+from sessions.snapshots import memory as memories
+from sessions.snapshots import tree
+from sessions.snapshots.artifacts import Artifacts
+from sessions.snapshots.checkout import check_out
+from sessions.snapshots.diff import compare
+from sessions.snapshots.folders import open_root
+from sessions.snapshots.lock import Held, StoreLock
+from sessions.snapshots.memory import Memory
+from sessions.snapshots.objects import Broken, Import, Objects, Unwritten, resolve
+from sessions.snapshots.room import Room
+from sessions.snapshots.rules import Rules
+from sessions.snapshots.since import changed
+from sessions.snapshots.tally import condensed
+from sessions.snapshots.take import Taken, Taking, Tools
+from sessions.snapshots.values import (
+    CheckoutReport,
+    Entry,
+    EvictionReport,
+    Manifest,
+    PathChange,
+    SkippedPath,
+    Snapshot,
+    SnapshotError,
+    SnapshotPolicy,
+    SnapshotStatus,
+    TreeDiff,
+)
+from sessions.snapshots.verify import Verifier
+
+_LISTED_IN_EVENT = 100
+
+
+class SnapshotStore:
+    """`folder` is a session's own; this class minds `snapshots.git`, `artifacts` and two small files beside them."""
+
+    def __init__(
+        self, folder: Path, policy: SnapshotPolicy | None = None, tools: Tools | None = None
+    ) -> None:
+        self.folder = folder
+        self.policy = policy or SnapshotPolicy()
+        self._tools = tools or Tools()
+        self._objects = Objects(folder / "snapshots.git")
+        self._artifacts = Artifacts(folder / "artifacts")
+        self._memory_file = folder / "snapshots.memory"
+        self._taking = folder / "snapshots.taking"
+        self._lock = StoreLock(
+            folder / "snapshots.lock", self.policy.wait_seconds, self._tools.clock, self._tools.sleep
+        )
+        self._memory: Memory | None = None
+        self._held_by: dict[int, frozenset[str]] = {}
+
+    @classmethod
+    def create(cls, folder: Path, policy: SnapshotPolicy | None = None, tools: Tools | None = None) -> Self:
+        """A new, empty store in `folder`, which may exist but hold no snapshots yet."""
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        store = cls(folder, policy, tools)
+        if store._objects.git_dir.exists():
+            raise SnapshotError(f"cannot create a snapshot store: {store._objects.git_dir} is there already")
+        try:
+            store._objects.create()
+        except GitCommandError as error:
+            raise SnapshotError(
+                f"git cannot create {store._objects.git_dir}: {error.stderr.strip()}"
+            ) from error
+        store._artifacts.create()
+        return store
+
+    @classmethod
+    def open(cls, folder: Path, policy: SnapshotPolicy | None = None, tools: Tools | None = None) -> Self:
+        """An existing store, after clearing what a killed process may have left in it."""
+        store = cls(folder, policy, tools)
+        if not (store._objects.git_dir / "objects").is_dir():
+            raise SnapshotError(f"there is no snapshot store in {folder}; was it created?")
+        store._artifacts.create()
+        store.sweep()
+        return store
+
+    def close(self) -> None:
+        """End the reading git process; the store may be used again."""
+        self._objects.close()
+
+    # -- taking -------------------------------------------------------------------------------------------
+
+    def take(
+        self,
+        work_tree: Path,
+        number: int,
+        message: str,
+        *,
+        protected_numbers: Collection[int] = (),
+        at: int = 0,
+    ) -> Snapshot:
+        """The working tree as snapshot `number`, at `at` (seconds since 1970) in git's eyes.
+
+        What could not be stored is in the answer: PARTIAL lists it, FAILED says in `problem` why there is no commit.
+        Raises `SnapshotError` for a number already used and `SnapshotBusy` where the store stays locked."""
+        began = self._tools.clock()
+        with self._lock.held(f"take snapshot {number}") as held:
+            self._clear_leftovers()
+            numbers = self._objects.numbers()
+            if number in numbers:
+                raise SnapshotError(
+                    f"snapshot {number} exists already, with commit {numbers[number]}; the next free number is "
+                    f"{max(numbers) + 1}"
+                )
+            try:
+                return self._take(work_tree, number, message, protected_numbers, at, held, numbers, began)
+            except (OSError, Unwritten, Broken, GitCommandError) as error:
+                return self._failed(number, began, held, f"cannot snapshot {work_tree}: {error}")
+
+    def _take(
+        self,
+        work_tree: Path,
+        number: int,
+        message: str,
+        protected_numbers: Collection[int],
+        at: int,
+        held: Held,
+        numbers: dict[int, str],
+        began: float,
+    ) -> Snapshot:
+        self._taking.touch(0o600)
+        parent = numbers[max(numbers)] if numbers else None
+        memory = self._recall(parent)
+        kept = {*protected_numbers, *([min(numbers)] if numbers else [])}
+        room = Room(self._artifacts, self.policy, number, self._references(numbers), kept)
+        root = open_root(work_tree)
+        writer = None
+        try:
+            writer = Import(self._objects, held.fd)
+            taking = Taking(root, number, self.policy, writer, self._artifacts, room, memory, self._tools)
+            taken = taking.run()
+            taking.write(f"refs/snapshots/{number}", message, at, parent, taken.manifest)
+            writer.finish()
+            writer = None
+            top = os.fstat(root)
+        finally:
+            os.close(root)
+            if writer is not None:
+                writer.abort()
+        commit = self._objects.numbers()[number]
+        self._memory = Memory(commit, number, (top.st_dev, top.st_ino), taken.folders)
+        memories.save(self._memory_file, self._memory, self.policy)
+        self._taking.unlink(missing_ok=True)
+        self._held_by[number] = frozenset(a.sha256 for a in taken.manifest.artifacts)
+        return self._snapshot(number, commit, taken, self._tools.clock() - began, held.waited)
+
+    def _snapshot(self, number: int, commit: str, taken: Taken, seconds: float, waited: float) -> Snapshot:
+        return _described(taken.manifest, commit, tree.sides(self._objects, commit).work, seconds, waited)
+
+    def _failed(self, number: int, began: float, held: Held, problem: str) -> Snapshot:
+        return Snapshot(
+            number=number,
+            commit="",
+            tree="",
+            status=SnapshotStatus.FAILED,
+            files=0,
+            bytes=0,
+            artifacts=0,
+            skipped=(SkippedPath(".", problem),),
+            excluded=(),
+            seconds=self._tools.clock() - began,
+            skipped_count=1,
+            waited=held.waited,
+            problem=problem,
+        )
+
+    def _recall(self, parent: str | None) -> Memory | None:
+        """What we know of the parent commit's tree; nothing at all rather than something stale."""
+        if self._memory is None:
+            self._memory = memories.load(self._memory_file, self.policy)
+        return self._memory if self._memory and parent and self._memory.commit == parent else None
+
+    def _references(self, numbers: dict[int, str]) -> dict[int, frozenset[str]]:
+        for number, commit in numbers.items():
+            if number not in self._held_by:
+                manifest = tree.manifest(self._objects, tree.sides(self._objects, commit))
+                self._held_by[number] = frozenset(a.sha256 for a in manifest.artifacts)
+        return self._held_by
+
+    # -- reading ------------------------------------------------------------------------------------------
+
+    def numbers(self) -> tuple[int, ...]:
+        return tuple(self._objects.numbers())
+
+    def snapshot(self, ref: int | str) -> Snapshot:
+        """A taken snapshot described again, as after a crash between its commit and its event."""
+        where = self._sides(ref)
+        manifest = self.manifest(ref)
+        return _described(manifest, where.commit, where.work, manifest.seconds, 0.0)
+
+    def manifest(self, ref: int | str) -> Manifest:
+        try:
+            return tree.manifest(self._objects, self._sides(ref))
+        except Broken as error:
+            raise SnapshotError(f"snapshot {ref} cannot be read: {error}") from error
+
+    def entries(self, ref: int | str) -> tuple[Entry, ...]:
+        """Every stored path, folders before their contents."""
+        return tuple(entry for _, entry in tree.entries(self._objects, self._sides(ref)))
+
+    def checkout(self, ref: int | str, into: Path) -> CheckoutReport:
+        try:
+            return check_out(self._objects, self._artifacts, resolve(self._objects, ref), into)
+        except Broken as error:
+            raise SnapshotError(f"snapshot {ref} cannot be restored: {error}") from error
+
+    def diff(self, old: int | str, new: int | str) -> TreeDiff:
+        try:
+            return compare(self._objects, resolve(self._objects, old), resolve(self._objects, new))
+        except Broken as error:
+            raise SnapshotError(f"snapshots {old} and {new} cannot be compared: {error}") from error
+
+    def changed_since(self, ref: int | str, work_tree: Path) -> tuple[PathChange, ...]:
+        commit = resolve(self._objects, ref)
+        root = open_root(work_tree)
+        try:
+            top = os.fstat(root)
+            memory = self._memory or memories.load(self._memory_file, self.policy)
+            usable = memory if memory and memory.root == (top.st_dev, top.st_ino) else None
+            return changed(root, Rules(self.policy.excludes), self._objects, commit, usable)
+        finally:
+            os.close(root)
+
+    def verify(self, ref: int | str | None = None) -> tuple[str, ...]:
+        """Problems in words, of one snapshot or of all; hashing everything again, each object once a call."""
+        numbers = self._objects.numbers()
+        wanted = set(numbers.values()) if ref is None else {resolve(self._objects, ref)}
+        verifier = Verifier(self._objects, self._artifacts)
+        problems: list[str] = []
+        parent = None
+        for number, commit in numbers.items():
+            if commit in wanted:
+                problems += verifier.problems(number, commit, parent)
+            parent = commit
+        return tuple(problems)
+
+    def _sides(self, ref: int | str) -> tree.Sides:
+        try:
+            return tree.sides(self._objects, resolve(self._objects, ref))
+        except Broken as error:
+            raise SnapshotError(f"snapshot {ref} cannot be read: {error}") from error
+
+    # -- keeping house ------------------------------------------------------------------------------------
+
+    def sweep(self) -> None:
+        """Remove what a killed process left: half-written packs and artifacts, locks, artifacts nobody refers to."""
+        with self._lock.held("sweep the store"):
+            self._clear_leftovers()
+
+    def _clear_leftovers(self) -> None:
+        """Only with the lock held, and then no other writer lives: every lock file of git's is a dead one's."""
+        git_dir = self._objects.git_dir
+        for name in ("HEAD.lock", "packed-refs.lock", "config.lock", "index.lock", "shallow.lock", "gc.pid"):
+            (git_dir / name).unlink(missing_ok=True)
+        refs = git_dir / "refs" / "snapshots"
+        if refs.is_dir():
+            for lock in refs.glob("*.lock"):
+                lock.unlink(missing_ok=True)
+        if not self._taking.exists():
+            return
+        for pattern in ("fast_import_crash_*", "objects/tmp_*", "objects/pack/tmp_*", "objects/pack/.tmp-*"):
+            for leftover in git_dir.glob(pattern):
+                leftover.unlink(missing_ok=True)
+        self._artifacts.sweep()
+        with suppress(Broken, GitCommandError):  # a damaged store keeps everything
+            held = set().union(*self._references(self._objects.numbers()).values())
+            for digest, _ in list(self._artifacts.all()):
+                if digest not in held:
+                    self._artifacts.path(digest).unlink()
+        self._taking.unlink(missing_ok=True)
+
+    def evict(self, keep: Collection[int]) -> EvictionReport:
+        """Remove every artifact that neither the first snapshot, the newest, nor those in `keep` refer to.
+
+        Trees, manifests and hashes stay; the ledger says what went."""
+        with self._lock.held("evict artifacts"):
+            numbers = self._objects.numbers()
+            references = self._references(numbers)
+            kept = {*keep, *([min(numbers), max(numbers)] if numbers else [])}
+            held: set[str] = set().union(*(references.get(n, frozenset()) for n in kept))
+            goes = [digest for digest, _ in self._artifacts.all() if digest not in held]
+            freed = self._artifacts.evict(goes, max(numbers, default=0))
+            return EvictionReport(tuple(goes), freed, self._artifacts.used())
+
+    def repack(self) -> None:
+        """All packs into one, with deltas between versions of a file; for a quiet moment."""
+        with self._lock.held("repack the store"):
+            self._clear_leftovers()
+            try:
+                self._objects.git.repack("-a", "-d", "-f", "-q")
+                self._objects.git.pack_refs("--all")
+            except GitCommandError as error:
+                raise SnapshotError(
+                    f"git cannot repack {self._objects.git_dir}: {error.stderr.strip()}"
+                ) from error
+            self._objects.close()
+
+
+def _described(manifest: Manifest, commit: str, work: str, seconds: float, waited: float) -> Snapshot:
+    return Snapshot(
+        number=manifest.number,
+        commit=commit,
+        tree=work,
+        status=manifest.status,
+        files=manifest.files,
+        bytes=manifest.bytes,
+        artifacts=len(manifest.artifacts),
+        skipped=condensed(list(manifest.skipped), _LISTED_IN_EVENT),
+        excluded=manifest.excluded_total,
+        seconds=seconds,
+        skipped_count=manifest.skipped_count,
+        evicted=manifest.evicted,
+        waited=waited,
+    )
