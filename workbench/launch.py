@@ -1,0 +1,177 @@
+"""From "I want a session of that" to an opened record with its host running; the clock has not started."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from sessions.events import Isolation, IsolationFound, ParticipantKind, SessionPolicy
+from sessions.store import Record, Store
+
+if TYPE_CHECKING:
+    from environments.registry import Found
+    from workbench.preflight.machine import Machine
+
+OnProgress = Callable[[str, float | None], None]
+
+
+class Wish(msgspec.Struct, frozen=True):
+    """What somebody asks for when they open a session."""
+
+    environment: str
+    profile: str | None = None
+    """None: the one this machine can run."""
+    budget_ms: int | None = None
+    """None: the profile's own."""
+    work_tree: Path | None = None
+    """None: a new folder named after the session, in the current one."""
+    participant: str = ""
+    kind: ParticipantKind = ParticipantKind.HUMAN
+    policy: SessionPolicy | None = None
+    """Its `budget_ms` is replaced by `budget_ms` or the profile's hours."""
+    isolation: Isolation | None = None
+    """None: the strongest that works here."""
+    environment_folders: tuple[Path, ...] = ()
+    """Where environments that are not installed are looked for too."""
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """A wish with everything decided, before anything is made."""
+
+    found: Found
+    profile: str
+    policy: SessionPolicy
+    wish: Wish
+    machine: Machine
+
+
+def plan(wish: Wish, store: Store) -> Plan:
+    """Decide everything and check that this machine can do it; makes nothing.
+
+    Raises:
+        EnvironmentUnknown: no such environment; names the nearest.
+        ProfileUnavailable: no such profile, or this machine lacks something for it.
+        WorkTreeUnusable: the work folder asked for holds something.
+    """
+    from environments.registry import find
+    from workbench.preflight.machine import examine
+    from workbench.preflight.needs import default_profile, require
+
+    found = find(wish.environment, wish.environment_folders)
+    needs = [profile.needs for profile in found.spec.profiles.values()]
+    machine = examine(
+        store.home,
+        programs=[name for need in needs for name in need.programs],
+        packages=[name for need in needs for name in need.packages],
+    )
+    profile = wish.profile or default_profile(found.spec, machine)
+    require(found.spec, profile, machine)
+    if wish.work_tree is not None:
+        require_empty(wish.work_tree)
+    budget = wish.budget_ms or round(found.spec.profile(profile).hours * 3_600_000)
+    policy = msgspec.structs.replace(wish.policy or SessionPolicy(budget_ms=budget), budget_ms=budget)
+    return Plan(found, profile, policy, wish, machine)
+
+
+def require_empty(place: Path) -> None:
+    """Refuse a work folder that holds anything.
+
+    Raises:
+        WorkTreeUnusable: it does.
+    """
+    from sessions.opening import WorkTreeUnusable
+
+    if place.exists() and (not place.is_dir() or any(place.iterdir())):
+        raise WorkTreeUnusable(
+            f"cannot put the starter into {place}: it exists and is not an empty folder; choose another with --workdir"
+        )
+
+
+def is_prepared(planned: Plan, home: Path) -> bool:
+    """Whether the profile's assets are whole, by names, sizes and times."""
+    from environments import assets
+
+    return assets.state(assets.folders_for(planned.found.spec, planned.profile, home)) is assets.State.READY
+
+
+def prepare(planned: Plan, home: Path, on_progress: OnProgress) -> None:
+    """Make the profile's assets; what was begun is taken up again.
+
+    Raises:
+        InvocationFailed: with what is missing and where it was looked for.
+    """
+    from workbench.preflight.invoking import invoke
+
+    invoke(
+        "prepare",
+        planned.found.spec.slug,
+        planned.profile,
+        home=home,
+        folder=outside(planned.found),
+        on_progress=on_progress,
+    )
+
+
+def open_planned(planned: Plan, store: Store) -> Record:
+    """Lay out the work folder, write the record's first event, start the host.
+
+    Raises:
+        EnvironmentFault: the assets are missing or damaged.
+        WorkTreeUnusable: the work folder holds something.
+        HostGone: the host does not come up.
+    """
+    from environments import assets
+    from sessions.hosting import start_host
+    from sessions.opening import Opening, find_hardware, open_session
+    from workbench.preflight.invoking import invoke
+
+    found, wish = planned.found, planned.wish
+    folders = assets.folders_for(found.spec, planned.profile, store.home)
+    starter = invoke("starter", found.spec.slug, planned.profile, home=store.home, folder=outside(found))
+    opening = Opening(
+        environment=found.spec,
+        profile=planned.profile,
+        policy=planned.policy,
+        participant=wish.participant,
+        participant_kind=wish.kind,
+        work_tree=wish.work_tree or _new_work_tree(found.spec.slug),
+        isolation=find_isolation(wish.isolation, planned.machine),
+        hardware=find_hardware(tuple(gpu.name for gpu in planned.machine.gpus)),
+        brief=(found.folder / "brief.md").read_text(encoding="utf-8"),
+        starter={name: Path(source) for name, source in starter.items()},
+        assets=folders,
+        environment_folder=outside(found),
+    )
+    record = open_session(opening, store)
+    start_host(record)
+    return record
+
+
+def outside(found: Found) -> Path | None:
+    """Return the environment's folder where it is not an installed one, which a slug alone would not find."""
+    return None if found.module else found.folder
+
+
+def _new_work_tree(slug: str, parent: Path | None = None) -> Path:
+    """Return the first of `slug`, `slug-2`, `slug-3`, ... that is free."""
+    here = (parent or Path.cwd()).absolute()
+    names = (slug if number == 1 else f"{slug}-{number}" for number in range(1, 10_000))
+    return next(here / name for name in names if not (here / name).exists())
+
+
+def find_isolation(asked: Isolation | None, machine: Machine) -> IsolationFound:
+    """Return the isolation in force: the one asked for, or the strongest that works here.
+
+    Raises:
+        ProfileUnavailable: the one asked for does not work here.
+    """
+    from environments.contract import ProfileUnavailable
+
+    works = machine.sandbox.version is not None and machine.sandbox.problem is None
+    if asked is Isolation.SANDBOX and not works:
+        raise ProfileUnavailable(f"no sandbox on this machine: {machine.sandbox.problem}")
+    level = asked or (Isolation.SANDBOX if works else Isolation.NONE)
+    return IsolationFound(level)
