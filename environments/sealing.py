@@ -17,7 +17,7 @@ from environments.contract import SealBroken
 CANARY = "rebench-workbench canary 6d0c1b5e-9a3f-4a52-8c1f-4c9d6a7b21e0"
 """Stands in every brief and every sealed archive, so that a crawl can be filtered and a leak be recognised."""
 
-PUBLIC_PASSPHRASE = "rebench-workbench: please do not train on this"
+PUBLIC_PASSPHRASE = "rebench-workbench: please do not train on this"  # noqa: S105  (public on purpose)
 """The default key. It keeps solutions out of crawls, not from a person who reads this line."""
 
 KEY_VARIABLE = "REBENCH_WORKBENCH_KEY"
@@ -41,7 +41,9 @@ def passphrase_from(variables: Mapping[str, str]) -> str:
     try:
         key = Path(name).expanduser().read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise SealBroken(f"the key file {name} named by {KEY_FILE_VARIABLE} cannot be read: {error}") from error
+        raise SealBroken(
+            f"the key file {name} named by {KEY_FILE_VARIABLE} cannot be read: {error}"
+        ) from error
     if not key:
         raise SealBroken(f"the key file {name} named by {KEY_FILE_VARIABLE} is empty")
     return key
@@ -58,15 +60,25 @@ def seal(folder: Path, archive: Path, passphrase: str) -> None:
     """
     content = lzma.compress(_pack(folder), preset=6)
     digest = hmac.new(passphrase.encode(), content, hashlib.sha512).digest()
-    header = _MAGIC + json.dumps(
-        {"canary": CANARY, "kdf": "scrypt", **_SCRYPT, "salt": digest[:16].hex(), "nonce": digest[16:28].hex()},
-        sort_keys=True,
-    ).encode() + b"\n"
+    header = (
+        _MAGIC
+        + json.dumps(
+            {
+                "canary": CANARY,
+                "kdf": "scrypt",
+                **_SCRYPT,
+                "salt": digest[:16].hex(),
+                "nonce": digest[16:28].hex(),
+            },
+            sort_keys=True,
+        ).encode()
+        + b"\n"
+    )
     sealed = header + _cipher(passphrase, digest[:16], **_SCRYPT).encrypt(digest[16:28], content, header)
     archive.parent.mkdir(parents=True, exist_ok=True)
     partial = archive.with_name(archive.name + ".partial")
     partial.write_bytes(sealed)
-    os.replace(partial, archive)
+    partial.replace(archive)
 
 
 def open_sealed(archive: Path, passphrase: str) -> dict[str, bytes]:
@@ -103,7 +115,7 @@ def unseal(archive: Path, folder: Path, passphrase: str) -> list[Path]:
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
-        os.replace(partial, target)
+        partial.replace(target)
         written.append(target)
     return written
 
@@ -113,7 +125,9 @@ def _pack(folder: Path) -> bytes:
     if not folder.is_dir():
         raise SealBroken(f"{folder} cannot be sealed: it is not a folder")
     out = io.BytesIO()
-    names = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if not p.is_dir() or p.is_symlink())
+    names = sorted(
+        p.relative_to(folder).as_posix() for p in folder.rglob("*") if not p.is_dir() or p.is_symlink()
+    )
     if not names:
         raise SealBroken(f"{folder} cannot be sealed: it holds no files")
     with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as tar:
@@ -134,7 +148,9 @@ def _split(archive: Path) -> tuple[bytes, dict[str, object], bytes]:
     except OSError as error:
         raise SealBroken(f"the sealed archive {archive} cannot be read: {error}") from error
     if not sealed.startswith(_MAGIC):
-        raise SealBroken(f"{archive} is not a sealed archive of this project (or a newer kind): its first line differs")
+        raise SealBroken(
+            f"{archive} is not a sealed archive of this project (or a newer kind): its first line differs"
+        )
     end = sealed.find(b"\n", len(_MAGIC)) + 1
     try:
         parameters = json.loads(sealed[len(_MAGIC) : end])
@@ -145,7 +161,9 @@ def _split(archive: Path) -> tuple[bytes, dict[str, object], bytes]:
     return sealed[:end], parameters, sealed[end:]
 
 
-def _decrypt(archive: Path, header: bytes, parameters: dict[str, object], body: bytes, passphrase: str) -> bytes:
+def _decrypt(
+    archive: Path, header: bytes, parameters: dict[str, object], body: bytes, passphrase: str
+) -> bytes:
     from cryptography.exceptions import InvalidTag
 
     try:
@@ -181,7 +199,9 @@ class _Cipher:
 
 
 def _cipher(passphrase: str, salt: bytes, n: int, r: int, p: int) -> _Cipher:
-    return _Cipher(hashlib.scrypt(passphrase.encode(), salt=salt, n=n, r=r, p=p, maxmem=256 * n * r * p, dklen=32))
+    return _Cipher(
+        hashlib.scrypt(passphrase.encode(), salt=salt, n=n, r=r, p=p, maxmem=256 * n * r * p, dklen=32)
+    )
 
 
 def _safe_name(member: tarfile.TarInfo, archive: Path) -> str:

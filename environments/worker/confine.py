@@ -16,6 +16,7 @@ from pathlib import Path
 from environments.worker.jobs import Level, Mount, WorkerJob
 
 STAGE = Path("/worker")
+PRIVATE_HOME = "/tmp/home"  # noqa: S108  (a path inside the sandbox, on a file system of its own)
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
 _ETC = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "OpenCL", "nvidia")
 _ETC_NETWORK = ("resolv.conf", "hosts", "nsswitch.conf", "ssl", "ca-certificates", "pki")
@@ -43,7 +44,9 @@ def bubblewrap() -> Bubblewrap | None:
              "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "true"]  # fmt: skip
     try:
         subprocess.run(probe, check=True, capture_output=True, timeout=10)
-        said = subprocess.run([program, "--version"], check=True, capture_output=True, text=True, timeout=10).stdout
+        said = subprocess.run(
+            [program, "--version"], check=True, capture_output=True, text=True, timeout=10
+        ).stdout
     except (OSError, subprocess.SubprocessError):
         return None
     return Bubblewrap(program, tuple(int(n) for n in re.findall(r"\d+", said)))
@@ -76,7 +79,7 @@ def free_account() -> int:
 
 def package_folders() -> list[str]:
     """Return this interpreter's site-packages, which workers import from."""
-    return [p for p in sys.path if os.path.basename(p) in ("site-packages", "dist-packages") and os.path.isdir(p)]
+    return [p for p in sys.path if Path(p).name in ("site-packages", "dist-packages") and Path(p).is_dir()]
 
 
 def interpreter() -> str:
@@ -122,13 +125,13 @@ def sandbox_command(job: WorkerJob, stage: Path, account: int | None, masks: Ite
     else:
         command += ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
     command += [] if job.network else ["--unshare-net"]
-    for name, value in variables(job, "/tmp/home").items():
+    for name, value in variables(job, PRIVATE_HOME).items():
         command += ["--setenv", name, value]
     command += _system_binds(job)
     for prefix in _prefixes():
         command += [*_parents(prefix, wrap), "--ro-bind", prefix, prefix]
     command += ["--proc", "/proc", "--dev", "/dev"]
-    command += [*open_to_all, *sized, "--tmpfs", "/tmp", *open_to_all, *sized, "--tmpfs", "/dev/shm"]
+    command += [*open_to_all, *sized, "--tmpfs", "/tmp", *open_to_all, *sized, "--tmpfs", "/dev/shm"]  # noqa: S108
     command += _gpu_binds() if job.gpus else []
     command += ["--ro-bind", str(stage), str(STAGE), "--ro-bind", str(stage / "passwd"), "/etc/passwd"]
     command += _parents("/job/any", wrap)
@@ -174,7 +177,9 @@ def _prefixes() -> list[str]:
     """Return the interpreter's folders that are not part of the system's own."""
     wanted = {os.path.realpath(p) for p in (sys.prefix, sys.base_prefix, sys.exec_prefix, *package_folders())}
     wanted |= {sys.prefix, str(Path(interpreter()).parents[1])}
-    outside = [p for p in sorted(wanted) if p != "/" and not any(p == s or p.startswith(f"{s}/") for s in _SYSTEM)]
+    outside = [
+        p for p in sorted(wanted) if p != "/" and not any(p == s or p.startswith(f"{s}/") for s in _SYSTEM)
+    ]
     return [p for p in outside if not any(p != q and p.startswith(f"{q}/") for q in outside)]
 
 
@@ -192,7 +197,7 @@ def _system_binds(job: WorkerJob) -> list[str]:
     for name in _SYSTEM:
         path = Path(name)
         if path.is_symlink():
-            binds += ["--symlink", os.readlink(path), name]
+            binds += ["--symlink", str(path.readlink()), name]
         elif path.is_dir():
             binds += ["--ro-bind", name, name]
     for name in (*_ETC, *(_ETC_NETWORK if job.network else ())):
@@ -204,10 +209,17 @@ def _gpu_binds() -> list[str]:
     binds: list[str] = []
     for device in sorted(Path("/dev").glob("nvidia*")):
         binds += ["--dev-bind", str(device), str(device)]
-    for folder in ("/sys/bus/pci", "/sys/devices", "/sys/module/nvidia", "/sys/class", "/opt/rocm", "/run/nvidia-persistenced"):
+    for folder in (
+        "/sys/bus/pci",
+        "/sys/devices",
+        "/sys/module/nvidia",
+        "/sys/class",
+        "/opt/rocm",
+        "/run/nvidia-persistenced",
+    ):
         binds += ["--ro-bind-try", folder, folder]
-    for device in ("/dev/kfd", "/dev/dri"):
-        binds += ["--dev-bind-try", device, device]
+    for node in ("/dev/kfd", "/dev/dri"):
+        binds += ["--dev-bind-try", node, node]
     return binds
 
 
@@ -217,11 +229,11 @@ def _mask_binds(job: WorkerJob, masks: Iterable[Path]) -> list[str]:
     shown += [(str(m.source.resolve()), f"/job/{name}") for name, m in job.mounts.items()]
     binds: list[str] = []
     for mask in masks:
-        real = os.path.realpath(mask)
-        if not os.path.exists(real):
+        if not mask.exists():
             continue
+        real = str(mask.resolve())
         for source, target in shown:
             if real == source or real.startswith(f"{source}/"):
                 covered = target + real[len(source) :]
-                binds += ["--tmpfs", covered] if os.path.isdir(real) else ["--ro-bind", "/dev/null", covered]
+                binds += ["--tmpfs", covered] if mask.is_dir() else ["--ro-bind", "/dev/null", covered]
     return binds

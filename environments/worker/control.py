@@ -27,7 +27,9 @@ class ControlGroup:
     """Of the group that limits memory."""
 
     @classmethod
-    def create(cls, memory_bytes: int, processes: int, cpus: float | None, roots: Roots | None = None) -> ControlGroup:
+    def create(
+        cls, memory_bytes: int, processes: int, cpus: float | None, roots: Roots | None = None
+    ) -> ControlGroup:
         """Make the groups and set the limits; whatever cannot be made is left out."""
         roots = roots if roots is not None else Roots.of_this_process()
         sweep(roots)
@@ -98,7 +100,9 @@ class ControlGroup:
         if cpus is not None and _write(folder / "cpu.max", f"{int(cpus * _CPU_PERIOD)} {_CPU_PERIOD}"):
             self.folders["cpu"] = folder
 
-    def _limit_v1(self, controller: str, folder: Path, memory_bytes: int, processes: int, cpus: float | None) -> None:
+    def _limit_v1(
+        self, controller: str, folder: Path, memory_bytes: int, processes: int, cpus: float | None
+    ) -> None:
         if controller == "cpu" and cpus is None:
             return
         try:

@@ -75,7 +75,7 @@ def main(descriptor: int) -> None:
     channel = Channel(end, bytes.fromhex(settings["nonce"]), settings["largest"])
     _limit(settings["rlimits"])
     _drop_privileges(settings["account"], settings["isolate"])
-    os.makedirs(os.environ["HOME"], exist_ok=True)
+    Path(os.environ["HOME"]).mkdir(parents=True, exist_ok=True)
     os.chdir(os.environ["HOME"])
     entry = importlib.import_module(settings["module"])
     _serve(channel, entry.answer, settings)
@@ -99,7 +99,7 @@ def _serve(channel: Any, answer: Callable[[Request], Any], settings: dict[str, A
         try:
             body, blobs = answer(request)
             reply = Message("answer", body, blobs)
-        except BaseException as error:  # everything a participant's code may raise, SystemExit included
+        except BaseException as error:  # noqa: BLE001  (SystemExit included: a participant may raise anything)
             reply = Message("raised", _describe(error, tuple(places.values())), {})
         channel.send(reply)
 
@@ -114,7 +114,7 @@ def _describe(error: BaseException, roots: tuple[Path, ...]) -> dict[str, Any]:
             if frame.filename.startswith(f"{root}/"):
                 where = f"{frame.filename[len(str(root)) + 1 :]}:{frame.lineno}"
     if isinstance(error, SyntaxError) and error.filename:
-        where = f"{os.path.basename(error.filename)}:{error.lineno}"
+        where = f"{Path(error.filename).name}:{error.lineno}"
     memory = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
     return {"type": type(error).__name__, "text": str(error)[:2000], "where": where, "memory": memory}
 
@@ -123,8 +123,8 @@ def _limit(limits: Mapping[str, int]) -> None:
     for name, value in limits.items():
         kind = getattr(resource, name)
         hard = resource.getrlimit(kind)[1]
-        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(kind, (value, value))
+        allowed = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(kind, (allowed, allowed))
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
 
@@ -136,7 +136,7 @@ def _drop_privileges(account: int | None, isolate: bool) -> None:
 
         new_network, new_ipc = 0x40000000, 0x08000000
         if ctypes.CDLL(None, use_errno=True).unshare(new_network | new_ipc) != 0:
-            print("worker: the network could not be left", file=sys.stderr)
+            sys.stderr.write("worker: the network could not be left\n")
     if account is None:
         return
     if os.geteuid() == 0:

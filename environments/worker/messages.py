@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import numpy
+    import numpy as np
 
 _MAGIC = b"RBW1"
 _HEAD = struct.Struct("!4s16sIQ")
@@ -72,7 +72,11 @@ class Channel:
             ChannelClosed, DeadlinePassed.
         """
         header = json.dumps(
-            {"kind": message.kind, "body": message.body, "blobs": [[n, len(b)] for n, b in message.blobs.items()]}
+            {
+                "kind": message.kind,
+                "body": message.body,
+                "blobs": [[n, len(b)] for n, b in message.blobs.items()],
+            }
         ).encode()
         total = sum(len(b) for b in message.blobs.values())
         self._send_all(_HEAD.pack(_MAGIC, self._nonce, len(header), total) + header, deadline)
@@ -174,12 +178,12 @@ _FORMATS = {
 
 def pack_array(array: Any) -> tuple[dict[str, Any], bytes]:
     """Return ({"dtype", "shape"}, bytes) of a numpy array or a torch tensor (any device; bfloat16 goes as float32)."""
-    import numpy
+    import numpy as np
 
     if hasattr(array, "detach"):
         tensor = array.detach().cpu()
         array = (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
-    array = numpy.ascontiguousarray(array)
+    array = np.ascontiguousarray(array)
     if array.dtype.name not in _FORMATS:
         raise ArrayRefused(f"arrays of {array.dtype} are not carried; allowed are {', '.join(_FORMATS)}")
     native = array.astype(_FORMATS[array.dtype.name], copy=False)
@@ -194,27 +198,29 @@ def unpack_array(
     shape: tuple[int | None, ...],
     name: str = "array",
     finite: bool = True,
-) -> numpy.ndarray[Any, Any]:
+) -> np.ndarray[Any, Any]:
     """Return the array, which must have exactly this dtype, this shape (None = any length) and be finite.
 
     Raises:
         ArrayRefused: naming `name`, what was expected and what was found.
     """
-    import numpy
+    import numpy as np
 
     found_dtype, found_shape = description.get("dtype"), description.get("shape")
     if found_dtype != dtype or dtype not in _FORMATS:
         raise ArrayRefused(f"{name}: expected {dtype}, found {str(found_dtype)[:40]}")
     if type(found_shape) is not list or not all(type(n) is int and 0 <= n < 2**40 for n in found_shape):
         raise ArrayRefused(f"{name}: its shape is not a list of whole numbers")
-    fits = len(found_shape) == len(shape) and all(w in (None, n) for w, n in zip(shape, found_shape, strict=True))
+    fits = len(found_shape) == len(shape) and all(
+        w in (None, n) for w, n in zip(shape, found_shape, strict=True)
+    )
     if not fits:
         wanted = ", ".join("any" if n is None else str(n) for n in shape)
         raise ArrayRefused(f"{name}: expected shape [{wanted}], found {found_shape}")
-    layout = numpy.dtype(_FORMATS[dtype])
+    layout = np.dtype(_FORMATS[dtype])
     if len(content) != math.prod(found_shape) * layout.itemsize:
         raise ArrayRefused(f"{name}: {len(content)} bytes do not fill {found_shape} of {dtype}")
-    array = numpy.frombuffer(content, dtype=layout).reshape(found_shape)
-    if finite and layout.kind == "f" and not numpy.isfinite(array).all():
+    array = np.frombuffer(content, dtype=layout).reshape(found_shape)
+    if finite and layout.kind == "f" and not np.isfinite(array).all():
         raise ArrayRefused(f"{name}: holds NaN or infinity")
     return array

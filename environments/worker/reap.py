@@ -23,9 +23,9 @@ def adopt_orphans() -> None:
 def descendants(of: int) -> set[int]:
     """Return the process ids below `of`."""
     children: dict[int, list[int]] = {}
-    for entry in os.listdir("/proc"):
-        if entry.isdigit() and (parent := _parent(int(entry))) is not None:
-            children.setdefault(parent, []).append(int(entry))
+    for pid in _every_process():
+        if (parent := _parent(pid)) is not None:
+            children.setdefault(parent, []).append(pid)
     found: set[int] = set()
     waiting = [of]
     while waiting:
@@ -39,11 +39,10 @@ def descendants(of: int) -> set[int]:
 def of_account(account: int) -> set[int]:
     """Return the processes that run under `account`."""
     found = set()
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            with contextlib.suppress(OSError):
-                if os.stat(f"/proc/{entry}").st_uid == account and not _is_zombie(int(entry)):
-                    found.add(int(entry))
+    for pid in _every_process():
+        with contextlib.suppress(OSError):
+            if Path(f"/proc/{pid}").stat().st_uid == account and not _is_zombie(pid):
+                found.add(pid)
     return found
 
 
@@ -91,8 +90,12 @@ def finish(
     return "descendants", kill_until_gone(lambda: (known | descendants(leader)) & descendants(me))
 
 
+def _every_process() -> list[int]:
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+
+
 def _exists(pid: int) -> bool:
-    return os.path.exists(f"/proc/{pid}")
+    return Path(f"/proc/{pid}").exists()
 
 
 def _parent(pid: int) -> int | None:

@@ -77,7 +77,7 @@ def open_worker(
     Raises:
         WorkerUnavailable: as `run_untrusted`.
     """
-    worker = Worker(job, report or (lambda progress: None), masks, level or confine.best_level())
+    worker = Worker(job, report or (lambda _progress: None), masks, level or confine.best_level())
     try:
         worker.start()
         yield worker
@@ -102,13 +102,17 @@ class Worker:
         self._breach: FailureKind | None = None
         self._final: Confinement | None = None
 
-    def ask(self, body: Mapping[str, Any], blobs: Mapping[str, bytes], seconds: float | None = None) -> WorkerOutcome:
+    def ask(
+        self, body: Mapping[str, Any], blobs: Mapping[str, bytes], seconds: float | None = None
+    ) -> WorkerOutcome:
         """Put one request and wait for its one answer, `seconds` at most (default: the job's limit)."""
         assert self._channel is not None
         limit = self._job.limits.seconds if seconds is None else seconds
         began = time.monotonic()
         if self._channel.has_unread():
-            return self._failed(FailureKind.PROTOCOL, "the submission wrote to the scorer's channel unasked", began)
+            return self._failed(
+                FailureKind.PROTOCOL, "the submission wrote to the scorer's channel unasked", began
+            )
         try:
             self._channel.send(Message("request", dict(body), dict(blobs)), began + limit)
             message = self._next_answer(began + limit)
@@ -120,7 +124,9 @@ class Worker:
             return self._ended(began)
         if message.kind == "raised":
             return self._raised(message.body, began)
-        return Answered(message.body, message.blobs, time.monotonic() - began, self._log.text(), self.confinement())
+        return Answered(
+            message.body, message.blobs, time.monotonic() - began, self._log.text(), self.confinement()
+        )
 
     def concluded(self, outcome: WorkerOutcome) -> WorkerOutcome:
         """Close the worker and return `outcome` with the proof of emptiness in it.
@@ -144,7 +150,11 @@ class Worker:
             level=self._level,
             network="shared" if self._job.network else "none" if isolated else "open",
             memory=memory,
-            processes="cgroup" if "pids" in self._group.folders else "rlimit" if self._account else "unlimited",
+            processes="cgroup"
+            if "pids" in self._group.folders
+            else "rlimit"
+            if self._account
+            else "unlimited",
         )
 
     def start(self) -> None:
@@ -262,11 +272,19 @@ class Worker:
             self._process.wait(timeout=_SETTLE_SECONDS)
         if self._breach is FailureKind.OUT_OF_MEMORY or self._group.ran_out_of_memory():
             limit = self._job.limits.memory_gb
-            return self._failed(FailureKind.OUT_OF_MEMORY, f"the submission used more than {limit:g} GB", began)
+            return self._failed(
+                FailureKind.OUT_OF_MEMORY, f"the submission used more than {limit:g} GB", began
+            )
         code = self._process.poll()
         if code in (0, None):
-            return self._failed(FailureKind.NO_ANSWER, "the submission's process ended without an answer", began)
-        ended = f"by signal {-code if code < 0 else code - 128}" if code < 0 or code > 128 else f"with code {code}"
+            return self._failed(
+                FailureKind.NO_ANSWER, "the submission's process ended without an answer", began
+            )
+        ended = (
+            f"by signal {-code if code < 0 else code - 128}"
+            if code < 0 or code > 128
+            else f"with code {code}"
+        )
         return self._failed(FailureKind.CRASHED, f"the submission's process was ended {ended}", began)
 
     def _failed(self, kind: FailureKind, message: str, began: float, where: str | None = None) -> Failed:
@@ -276,7 +294,11 @@ class Worker:
 
     def _why_not_started(self, error: Exception) -> str:
         limit = self._job.limits.start_seconds
-        what = f"was not ready within {limit:g} s" if isinstance(error, DeadlinePassed) else "ended before it was ready"
+        what = (
+            f"was not ready within {limit:g} s"
+            if isinstance(error, DeadlinePassed)
+            else "ended before it was ready"
+        )
         code = None if self._process is None else self._process.poll()
         return f"the worker for {self._job.entry.name} {what} ({self._level}, exit code {code}): {self._log.text()[-2000:]}"
 
@@ -291,7 +313,9 @@ class Worker:
             self._known |= pids
             if reap.resident_bytes(pids) > limit:
                 self._breach = FailureKind.OUT_OF_MEMORY
-                reap.kill_until_gone(lambda: reap.descendants(self._process.pid) if self._process else set(), 1.0)
+                reap.kill_until_gone(
+                    lambda: reap.descendants(self._process.pid) if self._process else set(), 1.0
+                )
                 return
             threading.Event().wait(0.1)
 
@@ -325,8 +349,9 @@ class _LogTail:
 
 def _progress(body: dict[str, Any]) -> Progress:
     fraction = body.get("fraction")
-    known = isinstance(fraction, (int, float)) and not isinstance(fraction, bool) and 0 <= fraction <= 1
-    return Progress(stage=_plain(body.get("stage"), 80) or "working", fraction=float(fraction) if known else None)
+    if not isinstance(fraction, int | float) or not 0 <= fraction <= 1:
+        fraction = None
+    return Progress(stage=_plain(body.get("stage"), 80) or "working", fraction=fraction and float(fraction))
 
 
 def _plain(value: object, longest: int) -> str:

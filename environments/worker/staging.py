@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from environments.worker.confine import unreadable_by_others
+from environments.worker.confine import PRIVATE_HOME, unreadable_by_others
 from environments.worker.jobs import Mount, WorkerJob
 
 _ENGINE = Path(__file__).resolve().parents[1]
@@ -24,7 +24,7 @@ def stage(job: WorkerJob, folder: Path, account: int | None) -> str:
     entry = _place(job.entry)
     _copy(job.entry, folder, entry)
     who = account if account is not None else os.getuid()
-    (folder / "passwd").write_text(f"worker:x:{who}:{who}:worker:/tmp/home:/bin/sh\n")
+    (folder / "passwd").write_text(f"worker:x:{who}:{who}:worker:{PRIVATE_HOME}:/bin/sh\n")
     (folder / "passwd").chmod(0o644)
     return ".".join(entry.with_suffix("").parts)
 
@@ -70,4 +70,4 @@ def _give(tree: Path, account: int) -> None:
     os.chown(tree, account, account, follow_symlinks=False)
     for parent, folders, files in os.walk(tree):
         for name in (*folders, *files):
-            os.chown(os.path.join(parent, name), account, account, follow_symlinks=False)
+            os.chown(Path(parent, name), account, account, follow_symlinks=False)
