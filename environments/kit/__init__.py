@@ -1,0 +1,1 @@
+"""What several environments share to make their data: corpora, byte-pair encoding, document splits, token files."""

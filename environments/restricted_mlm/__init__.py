@@ -1,0 +1,1 @@
+"""Restricted-architecture masked language modelling: train the best model that a few primitives allow."""

@@ -1,0 +1,151 @@
+"""Computes the masked-token loss of a checked graph on protected rows."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from environments.kit.bpe import MASK
+from environments.restricted_mlm.graph import Graph
+from environments.restricted_mlm.interpret import run_graph
+
+PROBE_ROWS = 3
+LARGEST_ROW_DIFFERENCE = 0.02
+"""In nats, mean over a few rows: how far a row's losses may move when its neighbours or the arithmetic's width change."""
+
+
+class EvaluationRefused(Exception):
+    """The model's answers cannot be scored; the message is for the participant."""
+
+
+class EvaluationTimedOut(Exception):
+    """The time for scoring ran out."""
+
+
+@dataclass(frozen=True)
+class MaskedRows:
+    """Rows to score."""
+
+    ids: Tensor
+    """[rows, length], hidden positions replaced by the mask token."""
+    targets: Tensor
+    """[rows, length], the true tokens."""
+    hidden: Tensor
+    """[rows, length], True where the token is hidden."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A mean loss with what is needed to judge it."""
+
+    mean: float
+    """Nats for each hidden token."""
+    standard_error: float
+    tokens: int
+    """Hidden tokens scored."""
+    seconds: float
+
+
+def draw_rows(tokens: NDArray[np.uint16], rows: int, length: int, mask_share: float, seed: int) -> MaskedRows:
+    """Cut `tokens` into rows, choose `rows` of them, and hide `mask_share` of the positions; all from `seed`.
+
+    Every row has the same number of hidden positions, so each hidden token weighs the same. Rows come in random
+    order: neighbours in a batch are no neighbours in the text.
+    """
+    random = np.random.default_rng(seed)
+    available = len(tokens) // length
+    chosen = random.permutation(available)[:rows]
+    targets = np.asarray(tokens[: available * length], dtype=np.int64).reshape(available, length)[chosen]
+    count = max(1, round(mask_share * length))
+    order = random.random(targets.shape).argsort(axis=1)
+    hidden = order < count
+    ids = np.where(hidden, MASK, targets)
+    return MaskedRows(torch.from_numpy(ids), torch.from_numpy(targets), torch.from_numpy(hidden))
+
+
+def masked_loss(
+    graph: Graph,
+    weights: Mapping[str, Tensor],
+    rows: MaskedRows,
+    batch: int,
+    *,
+    deadline: float = math.inf,
+    report: Callable[[float], None] = lambda fraction: None,
+) -> Loss:
+    """Return the mean cross-entropy over the hidden tokens.
+
+    Args:
+        weights: graph name -> tensor, on the device to compute on.
+        deadline: `time.monotonic()` at which to give up.
+        report: is told the fraction done.
+
+    Raises:
+        EvaluationRefused: logits are not finite.
+        EvaluationTimedOut: the deadline passed.
+        NodeFailed: an operation refuses its inputs.
+    """
+    began = time.monotonic()
+    losses: list[Tensor] = []
+    for start in range(0, len(rows.ids), batch):
+        if time.monotonic() > deadline:
+            raise EvaluationTimedOut
+        part = MaskedRows(*(t[start : start + batch] for t in (rows.ids, rows.targets, rows.hidden)))
+        losses.append(_hidden_losses(graph, weights, part))
+        report(min(1.0, (start + batch) / len(rows.ids)))
+    every = torch.cat(losses)
+    return Loss(
+        mean=float(every.mean()),
+        standard_error=float(every.std(correction=1) / math.sqrt(len(every))) if len(every) > 1 else math.inf,
+        tokens=len(every),
+        seconds=time.monotonic() - began,
+    )
+
+
+def refuse_dependence(graph: Graph, weights: Mapping[str, Tensor], rows: MaskedRows, batch: int) -> None:
+    """Refuse a model whose answer for a row depends on the other rows, or lives on rounding.
+
+    A few rows are computed in a full batch, by themselves, and by themselves in float64; the losses must agree.
+
+    Raises:
+        EvaluationRefused: they do not.
+        NodeFailed: an operation refuses its inputs.
+    """
+    few = slice(0, PROBE_ROWS)
+    together = _hidden_losses(graph, weights, _take(rows, slice(0, batch)))
+    among = together[: int(rows.hidden[few].sum())]
+    alone = _hidden_losses(graph, weights, _take(rows, few))
+    wide = _hidden_losses(graph, weights, _take(rows, few), widen=True)
+    if float((among - alone).abs().mean()) > LARGEST_ROW_DIFFERENCE:
+        raise EvaluationRefused(
+            "the logits of a row change with the other rows of the batch; each row must be computed by itself"
+        )
+    if float((alone - wide).abs().mean()) > LARGEST_ROW_DIFFERENCE:
+        raise EvaluationRefused(
+            "the logits change when the same graph is computed in float64; a model may not compute with rounding errors"
+        )
+
+
+def _take(rows: MaskedRows, part: slice) -> MaskedRows:
+    return MaskedRows(rows.ids[part], rows.targets[part], rows.hidden[part])
+
+
+def _hidden_losses(graph: Graph, weights: Mapping[str, Tensor], rows: MaskedRows, *, widen: bool = False) -> Tensor:
+    """Return the loss of each hidden token [hidden], in the order of the rows."""
+    device = next((tensor.device for tensor in weights.values()), torch.device("cpu"))
+    logits = run_graph(graph, weights, rows.ids.to(device), widen=widen)  # [rows, length, vocabulary]
+    if not isinstance(logits, Tensor) or logits.shape[:2] != rows.ids.shape or logits.dim() != 3:
+        raise EvaluationRefused("the model does not return logits [batch, length, vocabulary] for every batch size")
+    chosen = logits[rows.hidden.to(device)]  # [hidden, vocabulary]
+    chosen = chosen if widen else chosen.float()
+    losses = functional.cross_entropy(chosen, rows.targets[rows.hidden].to(device), reduction="none")
+    if not bool(torch.isfinite(losses).all()):
+        raise EvaluationRefused("the logits hold numbers that are not finite, or too large to compare")
+    return losses.double().cpu()

@@ -1,0 +1,168 @@
+"""Carries out a captured graph node by node, with the operations of the table and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from environments.restricted_mlm.graph import INPUT, Argument, ElementType, Graph, Node, Ref, node_refs
+from environments.restricted_mlm.operations import OPERATIONS, ArgumentKind, Operation, OperationRefused, Parameter
+
+ELEMENT_TYPES: dict[str, torch.dtype] = {
+    "float64": torch.float64,
+    "float32": torch.float32,
+    "bfloat16": torch.bfloat16,
+    "float16": torch.float16,
+    "int64": torch.int64,
+    "int32": torch.int32,
+    "int16": torch.int16,
+    "uint8": torch.uint8,
+    "int8": torch.int8,
+}
+
+Computed = Tensor | list[Tensor] | int
+"""What a node yields: a tensor, the parts of a split, or a size."""
+
+Observe = Callable[[Node, Operation, dict[str, Any], Computed], None]
+
+
+class NodeFailed(Exception):
+    """A node could not be carried out; the message is for the participant."""
+
+    def __init__(self, node: Node, what: str, hint: str | None = None) -> None:
+        super().__init__(what)
+        self.node, self.what, self.hint = node, what, hint
+
+
+def run_graph(
+    graph: Graph,
+    weights: Mapping[str, Tensor],
+    ids: Tensor,
+    *,
+    observe: Observe | None = None,
+    widen: bool = False,
+) -> Computed:
+    """Return the graph's output for `ids` [batch, length].
+
+    Runs where `ids` are; `weights` are keyed by their names in the graph and must be there too. Results are dropped
+    after their last use. `widen` computes everything in float64, which shows whether a model lives on rounding.
+
+    Raises:
+        NodeFailed: an operation is unknown, misused, or refuses its inputs.
+    """
+    last_use = {name: i for i, node in enumerate(graph.nodes) for name in node_refs(node)}
+    values: dict[str, Computed] = {INPUT: ids, **weights}
+    if widen:
+        values = {name: _widened(value) for name, value in values.items()}
+    with torch.no_grad(), torch.device(ids.device):
+        for i, node in enumerate(graph.nodes):
+            operation = OPERATIONS.get(node.op)
+            if operation is None:
+                raise NodeFailed(node, f"{node.op} is not an allowed operation")
+            try:
+                arguments = bind(node, operation, values)
+                result: Computed = operation.run(**arguments)
+            except OperationRefused as error:
+                raise NodeFailed(node, error.what, error.hint) from error
+            except (RuntimeError, ValueError, TypeError, IndexError, ZeroDivisionError, OverflowError) as error:
+                first = str(error).strip().splitlines()[0] if str(error).strip() else ""
+                raise NodeFailed(node, f"{node.op} failed: {type(error).__name__}: {first[:200]}") from error
+            if observe is not None:
+                observe(node, operation, arguments, result)
+            values[node.name] = _widened(result) if widen else result
+            for name in node_refs(node):
+                if last_use[name] == i and name != graph.output:
+                    values.pop(name, None)
+    return values[graph.output]
+
+
+def bind(node: Node, operation: Operation, values: Mapping[str, Computed]) -> dict[str, Any]:
+    """Return the operation's arguments by name, each of the kind its parameter asks for.
+
+    Raises:
+        OperationRefused: one is missing, unknown, or of another kind.
+    """
+    given: dict[str, Argument] = {}
+    if len(node.arguments) > len(operation.parameters):
+        raise OperationRefused(f"{node.op} takes at most {len(operation.parameters)} arguments")
+    for parameter, argument in zip(operation.parameters, node.arguments, strict=False):
+        given[parameter.name] = argument
+    known = {parameter.name for parameter in operation.parameters}
+    for name, argument in node.keywords.items():
+        if name not in known or name in given:
+            raise OperationRefused(f"{node.op} may not be given {name!r}")
+        given[name] = argument
+    bound: dict[str, Any] = {}
+    for parameter in operation.parameters:
+        argument = given.get(parameter.name)
+        if argument is None:
+            if not parameter.optional:
+                raise OperationRefused(f"{node.op} needs {parameter.name!r}")
+            continue
+        bound[parameter.name] = _resolve(node, parameter, argument, values)
+    return bound
+
+
+def _resolve(node: Node, parameter: Parameter, argument: Argument, values: Mapping[str, Computed]) -> Any:
+    kind = parameter.kind
+    value: Any = values[argument.name] if isinstance(argument, Ref) else argument
+    is_ref = isinstance(argument, Ref)
+    match kind:
+        case ArgumentKind.TENSOR if isinstance(value, Tensor):
+            return value
+        case ArgumentKind.OPERAND if isinstance(value, Tensor) or (not is_ref and _is_number(value)):
+            return value
+        case ArgumentKind.NUMBER if not is_ref and _is_number(value):
+            return value
+        case ArgumentKind.INT if not is_ref and _is_int(value):
+            return value
+        case ArgumentKind.SIZE if _is_int(value):
+            return value
+        case ArgumentKind.BOOL if not is_ref and isinstance(value, bool):
+            return value
+        case ArgumentKind.TEXT if not is_ref and isinstance(value, str):
+            return value
+        case ArgumentKind.DTYPE if isinstance(argument, ElementType):
+            if argument.name not in ELEMENT_TYPES:
+                raise OperationRefused(f"element type {argument.name} is not allowed", "use float32, bfloat16 or float16")
+            return ELEMENT_TYPES[argument.name]
+        case ArgumentKind.INTS if isinstance(argument, list) and all(_is_int(item) for item in argument):
+            return list(argument)
+        case ArgumentKind.INTS if not is_ref and _is_int(value):
+            return [value]
+        case ArgumentKind.SIZES if isinstance(argument, list):
+            sizes = [values[item.name] if isinstance(item, Ref) else item for item in argument]
+            if all(_is_int(size) for size in sizes):
+                return sizes
+        case ArgumentKind.TENSORS if is_ref and isinstance(value, list):
+            return value
+        case ArgumentKind.TENSORS | ArgumentKind.INDICES if isinstance(argument, list):
+            parts = [values[item.name] if isinstance(item, Ref) else item for item in argument]
+            if all(isinstance(part, Tensor) or (part is None and kind is ArgumentKind.INDICES) for part in parts):
+                return parts
+    if is_ref and _is_int(value) and kind in (ArgumentKind.OPERAND, ArgumentKind.NUMBER, ArgumentKind.INT):
+        raise OperationRefused(
+            f"{node.op} uses the batch size as a number", "sizes that depend on the batch may stand in shapes only"
+        )
+    raise OperationRefused(f"{node.op}: {parameter.name!r} must be of kind {kind.value}, not {_name_kind(value)}")
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= 2**63 - 1
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _name_kind(value: Any) -> str:
+    return "tensor" if isinstance(value, Tensor) else type(value).__name__
+
+
+def _widened(value: Computed) -> Computed:
+    if isinstance(value, list):
+        return [part.double() if part.is_floating_point() else part for part in value]
+    return value.double() if isinstance(value, Tensor) and value.is_floating_point() else value

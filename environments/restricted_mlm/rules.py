@@ -1,0 +1,183 @@
+"""Checks a captured graph against the rules of the task and names the first offence with its line.
+
+First every operation's name is looked up. Then the graph is carried out on shapes without numbers, which shows each
+result's element type and size: integers that come from token ids may be moved and looked up, never computed with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.flop_counter import FlopCounterMode
+
+from environments.contract import Problem
+from environments.restricted_mlm.graph import INPUT, Graph, Node, node_refs
+from environments.restricted_mlm.interpret import ELEMENT_TYPES, Computed, NodeFailed, run_graph
+from environments.restricted_mlm.operations import HINTS, IN_PLACE_HINT, OPERATIONS, Operation, Role
+from environments.restricted_mlm.settings import MlmSettings
+
+LARGEST_REPORT = 10
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What the checker found."""
+
+    problems: tuple[Problem, ...]
+    parameters: int = 0
+    """Numbers in all weights and constants."""
+    gigaflops_per_row: float = 0.0
+
+
+class _Offence(Exception):
+    def __init__(self, node: Node, what: str, hint: str | None = None) -> None:
+        super().__init__(what)
+        self.problem = Problem(what=what, where=node.where, hint=hint)
+
+
+def inspect_graph(graph: Graph, weights: Mapping[str, Tensor], settings: MlmSettings) -> Inspection:
+    """Return the problems of `graph`, none if the model keeps to the rules.
+
+    Args:
+        graph: the captured model.
+        weights: graph name -> tensor, on any device; only shapes and types are read.
+        settings: sizes and limits of the profile.
+    """
+    unknown = tuple(_unknown_operations(graph))[:LARGEST_REPORT]
+    if unknown:
+        return Inspection(unknown)
+    parameters = sum(tensor.numel() for tensor in weights.values())
+    wrong = _weight_problem(weights, parameters, settings)
+    if wrong:
+        return Inspection((wrong,), parameters)
+    watch = _Watch(settings, from_ids={INPUT})
+    shapes = {name: tensor.to("meta") for name, tensor in weights.items()}
+    ids = torch.empty((settings.batch, settings.length), dtype=torch.int64, device="meta")
+    counter = FlopCounterMode(display=False)
+    try:
+        with counter:
+            logits = run_graph(graph, shapes, ids, observe=watch)
+    except _Offence as error:
+        return Inspection((error.problem,), parameters)
+    except NodeFailed as error:
+        return Inspection((Problem(what=error.what, where=error.node.where, hint=error.hint),), parameters)
+    gigaflops = (counter.get_total_flops() + watch.elementwise) / settings.batch / 1e9
+    problem = _result_problem(logits, gigaflops, settings)
+    return Inspection((problem,) if problem else (), parameters, gigaflops)
+
+
+def _unknown_operations(graph: Graph) -> Iterator[Problem]:
+    for node in graph.nodes:
+        if node.op in OPERATIONS:
+            continue
+        name = node.op.split(".")[1] if node.op.startswith("aten.") else node.op
+        in_place = name.endswith("_") and not name.endswith("__")
+        base = name.strip("_")
+        if in_place and any(op.startswith(f"aten.{base}.") for op in OPERATIONS):
+            yield Problem(what=f"`{name}` changes a tensor in place ({node.op})", where=node.where, hint=IN_PLACE_HINT)
+        else:
+            yield Problem(what=f"`{base}` is not an allowed operation ({node.op})", where=node.where, hint=HINTS.get(base))
+
+
+def _weight_problem(weights: Mapping[str, Tensor], parameters: int, settings: MlmSettings) -> Problem | None:
+    for name, tensor in weights.items():
+        if tensor.dtype not in ELEMENT_TYPES.values():
+            return Problem(
+                what=f"the weight or constant {name} has element type {str(tensor.dtype).removeprefix('torch.')}",
+                hint="keep constants as float or integer tensors: mask.float()",
+            )
+    if parameters > settings.largest_parameters:
+        return Problem(
+            what=f"weights and constants hold {parameters:,} numbers, more than {settings.largest_parameters:,}",
+            hint="use a smaller model",
+        )
+    return None
+
+
+def _result_problem(logits: Computed, gigaflops: float, settings: MlmSettings) -> Problem | None:
+    expected = (settings.batch, settings.length, settings.vocabulary)
+    if not isinstance(logits, Tensor) or tuple(logits.shape) != expected or not logits.is_floating_point():
+        found = f"{logits.dtype} of shape {tuple(logits.shape)}" if isinstance(logits, Tensor) else "no tensor"
+        return Problem(
+            what=f"for ids of shape {expected[:2]} the model returns {found}, not floating-point logits of shape {expected}",
+            where="model.py",
+        )
+    if gigaflops > settings.largest_gigaflops:
+        return Problem(
+            what=f"the model takes {gigaflops:.2f} GFLOP for one row, more than {settings.largest_gigaflops:.2f}",
+            hint="use a smaller model",
+        )
+    return None
+
+
+@dataclass
+class _Watch:
+    """Follows one run on shapes: which values come from token ids, how large they are, which types they have."""
+
+    settings: MlmSettings
+    from_ids: set[str]
+    elementwise: int = 0
+    kinds: dict[str, bool] = field(default_factory=dict)
+
+    def __call__(self, node: Node, operation: Operation, arguments: dict[str, Any], result: Computed) -> None:
+        if isinstance(result, int):
+            return
+        results = result if isinstance(result, list) else [result]
+        inputs = [tensor for value in arguments.values() for tensor in _tensors(value)]
+        depends = operation.role is not Role.CONSTANT and any(name in self.from_ids for name in node_refs(node))
+        if depends:
+            self.from_ids.add(node.name)
+        self._sizes(node, results)
+        self._types(node, operation, inputs, results, depends)
+        if operation.role is Role.ARITHMETIC:
+            self.elementwise += max((tensor.numel() for tensor in (*inputs, *results)), default=0)
+
+    def _sizes(self, node: Node, results: list[Tensor]) -> None:
+        largest = max((tensor.numel() for tensor in results), default=0)
+        if largest > self.settings.largest_intermediate:
+            raise _Offence(
+                node,
+                f"{node.op} makes a tensor of {largest:,} numbers for {self.settings.batch} rows, more than "
+                f"{self.settings.largest_intermediate:,}",
+                "use a smaller model",
+            )
+
+    def _types(
+        self, node: Node, operation: Operation, inputs: list[Tensor], results: list[Tensor], depends: bool
+    ) -> None:
+        for tensor in results:
+            name = str(tensor.dtype).removeprefix("torch.")
+            if tensor.dtype not in ELEMENT_TYPES.values():
+                raise _Offence(node, f"{node.op} makes a tensor of {name}, which is not an allowed element type")
+            if tensor.is_floating_point() or operation.role is Role.CONSTANT:
+                continue
+            if any(given.is_floating_point() for given in inputs):
+                raise _Offence(
+                    node,
+                    f"{node.op} turns floating-point numbers into {name}",
+                    "numbers computed by the model may not become indices",
+                )
+            if operation.role is Role.CAST and depends and tensor.dtype not in (torch.int64, torch.int32):
+                raise _Offence(node, f"{node.op} squeezes token ids into {name}", "keep token ids as int64")
+        if operation.role is Role.ARITHMETIC and depends:
+            self._no_arithmetic_on_ids(node, arguments=inputs)
+
+    def _no_arithmetic_on_ids(self, node: Node, arguments: list[Tensor]) -> None:
+        if any(not tensor.is_floating_point() for tensor in arguments):
+            raise _Offence(
+                node,
+                f"{node.op} computes with token ids or other integers as if they were numbers",
+                "token ids may be moved (slices, cat, pad) and looked up in an embedding; turn constants into floats",
+            )
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from _tensors(item)

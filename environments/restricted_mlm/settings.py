@@ -1,0 +1,82 @@
+"""The values of a profile's `settings` table and of the sealed keys, decoded strictly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from environments.contract import SealBroken, SpecificationInvalid
+from environments.sealing import open_sealed
+
+KEYS_ARCHIVE = Path(__file__).parent / "protected" / "keys.sealed"
+
+
+class MlmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """`[profiles.<name>.settings]`."""
+
+    corpus: str
+    """A name in `kit/data/SOURCES.toml`, or `hub`."""
+    vocabulary: int
+    """Entries, the mask token and the end-of-document token included."""
+    length: int
+    """Tokens in one row."""
+    vocabulary_file: str = ""
+    """A derived file of the kit; empty means: trained by prepare."""
+    mask_share: float = 0.15
+    scoring_share: float = 0.05
+    control_share: float = 0.03
+    validation_share: float = 0.04
+    scoring_rows: int
+    control_rows: int
+    """Rows of the second protected part and of the training text, for the memorisation flag."""
+    batch: int = 64
+    log_constant: float
+    """raw = ln(loss - log_constant)."""
+    capture_seconds: float = 120.0
+    """Time for importing `model.py` and capturing it."""
+    largest_parameters: int
+    """Numbers in all weights and constants together."""
+    largest_intermediate: int
+    """Numbers in any one intermediate tensor, for one batch."""
+    largest_gigaflops: float
+    """Arithmetic for one row."""
+    first_weights_tokens: int = 0
+    """Training of the starting weights where none are shipped."""
+    device: str = "cpu"
+    hub_dataset: str = ""
+    hub_documents: int = 0
+
+
+class Keys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What decides the held-out documents and the hidden positions."""
+
+    scoring_seed: int
+    control_seed: int
+    validation_seed: int
+    mask_seed: int
+
+
+def decode_settings(settings: dict[str, Any]) -> MlmSettings:
+    """Return the profile's settings.
+
+    Raises:
+        SpecificationInvalid: a key is missing, unknown or of another type.
+    """
+    try:
+        return msgspec.convert(settings, MlmSettings)
+    except msgspec.ValidationError as error:
+        raise SpecificationInvalid(f"restricted_mlm: the profile's settings do not decode: {error}") from error
+
+
+def open_keys(passphrase: str, archive: Path = KEYS_ARCHIVE) -> Keys:
+    """Return the sealed seeds.
+
+    Raises:
+        SealBroken: the archive does not open or does not hold them.
+    """
+    try:
+        return msgspec.json.decode(open_sealed(archive, passphrase)["keys.json"], type=Keys)
+    except (KeyError, msgspec.MsgspecError) as error:
+        raise SealBroken(f"{archive} opened but holds no usable keys.json: {error}") from error
