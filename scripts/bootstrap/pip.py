@@ -133,17 +133,19 @@ def child_environment() -> dict[str, str]:
 
 def explain(failure: PipFailed, doing: str) -> Stopped:
     """A failed pip in words."""
-    shown = "\n".join(f"    {line}" for line in failure.lines[-LAST_LINES:])
-    text = f"{doing} failed. The last lines of pip:\n{shown}\nEverything it said: {failure.log}\n"
     if failure.unreachable:
         proxy = "set" if any(os.environ.get(name) for name in ("HTTPS_PROXY", "https_proxy")) else "not set"
-        text += (
-            "The package index could not be reached. The first set-up needs a network (later ones do not).\n"
-            f"HTTPS_PROXY is {proxy}; pip's own settings, an index or a proxy among them: python3 -m pip config list."
+        return Stopped(
+            f"{doing} failed: pip could not reach the package index. The first set-up needs a network, later ones do not.\n"
+            f"HTTPS_PROXY is {proxy}. pip's own settings, an index or a proxy among them: python3 -m pip config list.\n"
+            f"Everything pip said: {failure.log}"
         )
-    else:
-        text += "Running this again goes on where it stopped."
-    return Stopped(text)
+    shown = "\n".join(f"    {line}" for line in failure.lines[-LAST_LINES:])
+    return Stopped(
+        f"{doing} failed. The last lines of pip:\n{shown}\n"
+        f"Everything it said: {failure.log}\n"
+        "Running this again goes on where it stopped."
+    )
 
 
 def fetched_bytes(line: str) -> float:

@@ -82,7 +82,7 @@ def test_a_first_installation_without_a_network_stops(
         raise PipFailed(["NameResolutionError"], checkout.log)
 
     monkeypatch.setattr(subject, "_fill", unreachable)
-    with pytest.raises(Stopped, match="could not be reached"):
+    with pytest.raises(Stopped, match="could not reach"):
         install(checkout, "environments", talk)
 
 

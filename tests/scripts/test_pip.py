@@ -48,7 +48,7 @@ def test_no_network_is_said_in_words(fake_pip: FakePip, monkeypatch: pytest.Monk
     with pytest.raises(PipFailed) as failed:
         fake_pip(NO_NETWORK, 1).install("click")
     told = str(explain(failed.value, "Installing"))
-    assert "could not be reached" in told
+    assert "could not reach the package index" in told
     assert "HTTPS_PROXY is set" in told
 
 
