@@ -37,7 +37,8 @@ def compare(objects: Objects, old: str, new: str) -> TreeDiff:
     """Every file, link and folder that differs between two commits; folders only where they appear or go away."""
     left, right = tree.sides(objects, old), tree.sides(objects, new)
     pairs = list(_pairs(objects, (left.work, left.facts), (right.work, right.facts)))
-    changes, truncated = [], 0
+    changes: list[FileChange] = []
+    truncated = 0
     for pair in pairs:
         change, cut = _change(objects, pair, patch=len(changes) - truncated < _PATCHES)
         changes.append(change)

@@ -13,38 +13,54 @@ import msgspec
 from sessions.snapshots.values import SnapshotPolicy
 from sessions.snapshots.walk import Folder
 
-_FORMAT = "1"
+_FORMAT = "2"
+_SEAL = 512  # bytes before the body
 
 
 @dataclass(slots=True)
 class Memory:
-    """Valid only for the commit it was made with, on the same root folder under the same policy."""
+    """Which file's contents are stored where. `folders` is also what `commit` says, of the same root folder."""
 
     commit: str
-    number: int
     root: tuple[int, int]
     """Device and inode of the working tree."""
     folders: dict[str, Folder] = field(default_factory=dict)
+
+
+class Saving:
+    """A memory on its way to the disk: its body while git is still writing, its seal once the commit has a name.
+
+    Not flushed: losing it costs time and nothing else."""
+
+    def __init__(self, file: Path, folders: dict[str, Folder], policy: SnapshotPolicy) -> None:
+        rows = [
+            (p, f.entries, f.folders, f.left_out, f.stored, tuple(f.unsure), f.files, f.bytes, f.artifacts)
+            for p, f in folders.items()
+        ]
+        body = marshal.dumps(rows)
+        self._file, self._making = file, file.with_suffix(".making")
+        self._digest = hashlib.sha256(body).digest()
+        self._stamp = _stamp(policy)
+        with suppress(OSError):
+            self._making.unlink(missing_ok=True)
+            fd = os.open(self._making, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            with os.fdopen(fd, "wb") as making:
+                making.write(bytes(_SEAL))
+                making.write(body)
+
+    def seal(self, memory: Memory) -> None:
+        head = msgspec.json.encode((memory.commit, memory.root))
+        seal = self._stamp + self._digest + head
+        with suppress(OSError):
+            with self._making.open("r+b") as making:
+                making.write(seal.ljust(_SEAL))
+            self._making.replace(self._file)
 
 
 def _stamp(policy: SnapshotPolicy) -> bytes:
     """marshal's format belongs to one Python; what was skipped belongs to one policy."""
     text = f"{_FORMAT} {sys.version} ".encode() + msgspec.json.encode(policy)
     return hashlib.sha256(text).digest()
-
-
-def save(file: Path, memory: Memory, policy: SnapshotPolicy) -> None:
-    """Atomic, and not flushed: losing it costs time and nothing else."""
-    folders = [
-        (p, f.entries, f.folders, f.left_out, f.stored, tuple(f.unsure), f.files, f.bytes, f.artifacts)
-        for p, f in memory.folders.items()
-    ]
-    body = marshal.dumps((memory.commit, memory.number, memory.root, folders))
-    making = file.with_suffix(".making")
-    with suppress(OSError):
-        making.write_bytes(_stamp(policy) + hashlib.sha256(body).digest() + body)
-        making.chmod(0o600)
-        making.replace(file)
 
 
 def load(file: Path, policy: SnapshotPolicy) -> Memory | None:
@@ -55,12 +71,16 @@ def load(file: Path, policy: SnapshotPolicy) -> Memory | None:
         raw = file.read_bytes()
     except OSError:
         return None
-    stamp, digest, body = raw[:32], raw[32:64], raw[64:]
+    stamp, digest, head, body = raw[:32], raw[32:64], raw[64:_SEAL], raw[_SEAL:]
     if stamp != _stamp(policy) or hashlib.sha256(body).digest() != digest:
         return None
-    commit, number, root, rows = marshal.loads(body)  # noqa: S302 - our own file, whole by its digest
+    try:
+        commit, root = msgspec.json.decode(head, type=tuple[str, tuple[int, int]])
+    except msgspec.DecodeError:
+        return None
+    rows = marshal.loads(body)  # noqa: S302 - our own file, whole by its digest
     folders = {
         p: Folder(entries, below, left_out, stored, frozenset(unsure), files, size, artifacts)
         for p, entries, below, left_out, stored, unsure, files, size, artifacts in rows
     }
-    return Memory(commit, number, root, folders)
+    return Memory(commit, root, folders)

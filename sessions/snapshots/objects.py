@@ -4,8 +4,8 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from subprocess import PIPE
 from threading import RLock
 from typing import NamedTuple
 
@@ -66,10 +66,6 @@ class TreeEntry(NamedTuple):
     oid: str
 
 
-class Unwritten(Exception):
-    """git did not finish writing; the text is its own complaint."""
-
-
 class Broken(Exception):
     """An object is missing or is not what its name says."""
 
@@ -102,10 +98,22 @@ class Objects:
     # -- refs ---------------------------------------------------------------------------------------------
 
     def numbers(self) -> dict[int, str]:
-        """Every snapshot's number and commit, ascending."""
-        listed = self.git.for_each_ref("--format=%(refname:lstrip=2) %(objectname)", "refs/snapshots")
-        pairs = (line.split() for line in listed.splitlines())
-        return dict(sorted((int(n), oid) for n, oid in pairs if n.isdigit()))
+        """Every snapshot's number and commit, ascending; read from the files, where git would take a process."""
+        found = {}
+        with suppress(FileNotFoundError):
+            for line in (self.git_dir / "packed-refs").read_text("ascii").splitlines():
+                oid, _, ref = line.partition(" ")
+                number = ref.removeprefix("refs/snapshots/")
+                if ref != number and number.isdigit():
+                    found[int(number)] = oid
+        with suppress(FileNotFoundError), os.scandir(self.git_dir / "refs" / "snapshots") as loose:
+            for entry in loose:
+                if entry.name.isdigit():
+                    found[int(entry.name)] = Path(entry.path).read_text("ascii").strip()
+        return dict(sorted(found.items()))
+
+    def commit_of(self, number: int) -> str:
+        return (self.git_dir / "refs" / "snapshots" / str(number)).read_text("ascii").strip()
 
     # -- reading ------------------------------------------------------------------------------------------
 
@@ -113,14 +121,18 @@ class Objects:
         """The bytes of object `oid`, which must be a `kind`."""
         with self._lock:
             try:
-                _, found, _, data = self.git.get_object_data(oid)
+                found, data = self._look_up(oid)
             except (ValueError, OSError, GitCommandError) as error:
                 self.git.clear_cache()
                 raise Broken(f"the {kind} {oid} cannot be read: {str(error).strip()}") from error
-        found = found.decode() if isinstance(found, bytes) else found
         if found != kind:
             raise Broken(f"the object {oid} is a {found} where a {kind} is due")
-        return bytes(data)
+        return data
+
+    def _look_up(self, oid: str) -> tuple[str, bytes]:
+        _, kind, _, data = self.git.get_object_data(oid)
+        name: str | bytes = kind  # bytes, whatever GitPython's annotation says
+        return (name.decode() if isinstance(name, bytes) else name), data
 
     def size(self, oid: str) -> int | None:
         with self._lock:
@@ -177,97 +189,6 @@ def parse_commit(data: bytes) -> tuple[str, list[str]]:
     if not tree:
         raise Broken("a commit names no tree")
     return tree[1], re.findall(r"^parent ([0-9a-f]{40})$", header, re.MULTILINE)
-
-
-class Import:
-    """One `git fast-import`: blobs first, then one commit; nothing is visible until `finish` returns."""
-
-    def __init__(self, objects: Objects, lock: int) -> None:
-        self._objects = objects
-        # The lock goes with the process, so that nobody believes the store idle while git outlives us.
-        self._process = objects.git.execute(
-            ["git", "fast-import", "--quiet", "--done", "--depth=0"],
-            istream=PIPE,
-            as_process=True,
-            pass_fds=(lock,),
-        )
-        self._pipe = self._process.stdin
-
-    def blob(self, data: bytes) -> None:
-        self._write(b"blob\ndata %d\n%b\n" % (len(data), data))
-
-    def commit(self, ref: str, message: str, at: int, parent: str | None, *, anew: bool) -> None:
-        """Begin the commit; with `anew` its tree starts empty, else it starts as the parent's."""
-        text = message.encode("utf-8", "backslashreplace")
-        self._write(
-            b"commit %b\ncommitter rebench-workbench <snapshots@rebench-workbench.invalid> %d +0000\ndata %d\n%b\n"
-            % (ref.encode(), at, len(text), text)
-        )
-        if parent is not None:
-            self._write(b"from %b\n" % parent.encode())
-        if anew:
-            self._write(b"deleteall\n")
-
-    def delete(self, path: bytes) -> None:
-        self._write(b"D %b\n" % _quoted(path))
-
-    def place(self, mode: bytes, oid: str, path: bytes) -> None:
-        self._write(b"M %b %b %b\n" % (mode, oid.encode(), _quoted(path)))
-
-    def place_text(self, data: bytes, path: bytes) -> None:
-        self._write(b"M 100644 inline %b\ndata %d\n%b\n" % (_quoted(path), len(data), data))
-
-    def finish(self) -> None:
-        """Pack and index written, flushed to the disk and published, in this order; or `Unwritten`."""
-        self._write(b"done\n")
-        try:
-            self._pipe.close()
-        except OSError:
-            raise self._complaint() from None
-        if self._process.proc.wait() != 0:
-            raise self._complaint()
-        self._close_pipes()
-
-    def abort(self) -> None:
-        """Stop, leaving no ref and at most a temporary file for `sweep`."""
-        process = self._process.proc
-        if process is not None and process.poll() is None:
-            process.kill()
-            process.wait()
-        self._close_pipes()
-
-    def _write(self, data: bytes) -> None:
-        try:
-            self._pipe.write(data)
-        except OSError:
-            raise self._complaint() from None
-
-    def _complaint(self) -> Unwritten:
-        process = self._process.proc
-        try:
-            self._pipe.close()
-        except OSError:
-            pass
-        said = process.stderr.read().decode("utf-8", "replace").strip().splitlines() if process else []
-        if process is not None:
-            process.wait()
-        return Unwritten("; ".join(said[:3]) or "git fast-import ended without a word")
-
-    def _close_pipes(self) -> None:
-        process = self._process.proc
-        if process is not None:
-            for pipe in (process.stdin, process.stdout, process.stderr):
-                try:
-                    pipe.close()
-                except OSError:
-                    pass
-
-
-def _quoted(path: bytes) -> bytes:
-    if b"\n" not in path:
-        return path
-    escaped = path.replace(b"\\", b"\\\\").replace(b"\n", b"\\n").replace(b'"', b'\\"')
-    return b'"' + escaped + b'"'
 
 
 def resolve(objects: Objects, which: int | str) -> str:

@@ -16,12 +16,12 @@ from sessions.snapshots.diff import compare
 from sessions.snapshots.folders import open_root
 from sessions.snapshots.lock import Held, StoreLock
 from sessions.snapshots.memory import Memory
-from sessions.snapshots.objects import Broken, Import, Objects, Unwritten, resolve
+from sessions.snapshots.objects import Broken, Objects, resolve
 from sessions.snapshots.room import Room
 from sessions.snapshots.rules import Rules
 from sessions.snapshots.since import changed
+from sessions.snapshots.take import Taking, Tools
 from sessions.snapshots.tally import condensed
-from sessions.snapshots.take import Taken, Taking, Tools
 from sessions.snapshots.values import (
     CheckoutReport,
     Entry,
@@ -36,6 +36,7 @@ from sessions.snapshots.values import (
     TreeDiff,
 )
 from sessions.snapshots.verify import Verifier
+from sessions.snapshots.writing import Import, Unwritten
 
 _LISTED_IN_EVENT = 100
 
@@ -131,32 +132,32 @@ class SnapshotStore:
     ) -> Snapshot:
         self._taking.touch(0o600)
         parent = numbers[max(numbers)] if numbers else None
-        memory = self._recall(parent)
+        memory = self._recall()
         kept = {*protected_numbers, *([min(numbers)] if numbers else [])}
         room = Room(self._artifacts, self.policy, number, self._references(numbers), kept)
         root = open_root(work_tree)
         writer = None
         try:
-            writer = Import(self._objects, held.fd)
-            taking = Taking(root, number, self.policy, writer, self._artifacts, room, memory, self._tools)
-            taken = taking.run()
-            taking.write(f"refs/snapshots/{number}", message, at, parent, taken.manifest)
-            writer.finish()
-            writer = None
             top = os.fstat(root)
+            writer = Import(self._objects, held.fd)
+            taking = Taking(
+                root, number, self.policy, writer, self._artifacts, room, memory, parent, self._tools
+            )
+            taken = taking.run()
+            taking.write(f"refs/snapshots/{number}", message, at, taken.manifest)
+            saving = memories.Saving(self._memory_file, taken.folders, self.policy)
+            work = writer.finish()
+            writer = None
         finally:
             os.close(root)
             if writer is not None:
                 writer.abort()
-        commit = self._objects.numbers()[number]
-        self._memory = Memory(commit, number, (top.st_dev, top.st_ino), taken.folders)
-        memories.save(self._memory_file, self._memory, self.policy)
+        commit = self._objects.commit_of(number)
+        self._memory = Memory(commit, (top.st_dev, top.st_ino), taken.folders)
+        saving.seal(self._memory)
         self._taking.unlink(missing_ok=True)
         self._held_by[number] = frozenset(a.sha256 for a in taken.manifest.artifacts)
-        return self._snapshot(number, commit, taken, self._tools.clock() - began, held.waited)
-
-    def _snapshot(self, number: int, commit: str, taken: Taken, seconds: float, waited: float) -> Snapshot:
-        return _described(taken.manifest, commit, tree.sides(self._objects, commit).work, seconds, waited)
+        return _described(taken.manifest, commit, work, self._tools.clock() - began, held.waited)
 
     def _failed(self, number: int, began: float, held: Held, problem: str) -> Snapshot:
         return Snapshot(
@@ -175,11 +176,10 @@ class SnapshotStore:
             problem=problem,
         )
 
-    def _recall(self, parent: str | None) -> Memory | None:
-        """What we know of the parent commit's tree; nothing at all rather than something stale."""
+    def _recall(self) -> Memory | None:
         if self._memory is None:
             self._memory = memories.load(self._memory_file, self.policy)
-        return self._memory if self._memory and parent and self._memory.commit == parent else None
+        return self._memory
 
     def _references(self, numbers: dict[int, str]) -> dict[int, frozenset[str]]:
         for number, commit in numbers.items():
@@ -226,7 +226,7 @@ class SnapshotStore:
         root = open_root(work_tree)
         try:
             top = os.fstat(root)
-            memory = self._memory or memories.load(self._memory_file, self.policy)
+            memory = self._recall()
             usable = memory if memory and memory.root == (top.st_dev, top.st_ino) else None
             return changed(root, Rules(self.policy.excludes), self._objects, commit, usable)
         finally:

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from time import monotonic, sleep, time_ns
 
@@ -14,7 +14,7 @@ from sessions.snapshots.folders import CTIME, MODE, MTIME, SIZE, Key, is_folder,
 from sessions.snapshots.memory import Memory
 from sessions.snapshots.names import ENTRIES, child, shown, to_tree, tree_path
 from sessions.snapshots.nested import describe
-from sessions.snapshots.objects import EMPTY_TREE, Import, blob_id
+from sessions.snapshots.objects import EMPTY_TREE, blob_id
 from sessions.snapshots.room import Room
 from sessions.snapshots.rules import Rules
 from sessions.snapshots.tally import condensed, totals
@@ -27,6 +27,7 @@ from sessions.snapshots.values import (
     StoredArtifact,
 )
 from sessions.snapshots.walk import Folder, Limits, Stored, Walked, count_excluded, walk
+from sessions.snapshots.writing import Import
 
 MANIFEST_VERSION = 1
 _RACY_NS = 100_000_000
@@ -75,6 +76,7 @@ class Taking:
         artifacts: Artifacts,
         room: Room,
         memory: Memory | None,
+        parent: str | None,
         tools: Tools,
     ) -> None:
         self.root, self.number, self.policy = root, number, policy
@@ -83,11 +85,12 @@ class Taking:
         self.deadline = self.began + policy.max_seconds
         self.racy_from = tools.wall_ns() - _RACY_NS
         top = os.fstat(root)
-        self.before = memory.folders if memory and memory.root == (top.st_dev, top.st_ino) else {}
-        """What the parent commit says."""
-        self.known = self.before
-        """Whose contents are in the store already, as far as this process can tell."""
-        self.anew = not self.before
+        same_root = memory is not None and memory.root == (top.st_dev, top.st_ino)
+        self.known: Mapping[str, Folder] = memory.folders if memory and same_root else {}
+        """Whose contents are in the store already."""
+        self.parent, self.anew = parent, not (self.known and memory and memory.commit == parent)
+        self.before = {} if self.anew else self.known
+        """What the parent commit says; nothing where that is not known for certain."""
         self.changes = Changes()
         self._start_over()
 
@@ -373,10 +376,10 @@ class Taking:
             evicted=tuple(self.room.evicted),
         )
 
-    def write(self, ref: str, message: str, at: int, parent: str | None, manifest: Manifest) -> None:
+    def write(self, ref: str, message: str, at: int, manifest: Manifest) -> None:
         """The commit, from the parent's tree and the changes; deletions first, so that a file may become a folder."""
         writer = self.writer
-        writer.commit(ref, message, at, parent, anew=self.anew)
+        writer.commit(ref, message, at, self.parent, anew=self.anew)
         for path in sorted(self.changes.deleted):
             writer.delete(path)
         for mode, oid, path in self.changes.placed:
@@ -386,6 +389,8 @@ class Taking:
         for data, path in self.changes.facts:
             writer.place_text(data, path)
         writer.place_text(msgspec.json.format(msgspec.json.encode(manifest), indent=1), b"manifest.json")
+        writer.ask_for_tree(b"work")
+        writer.end()
 
 
 def _known(old: Folder | None, name: str, key: Key) -> Stored | None:

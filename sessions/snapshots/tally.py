@@ -10,11 +10,11 @@ def condensed(skipped: list[SkippedPath], limit: int) -> tuple[SkippedPath, ...]
     ordered = sorted(skipped, key=lambda s: (not s.kind.loses_content, s.path))
     if len(ordered) <= limit:
         return tuple(ordered)
-    for depth in (8, 4, 2, 1, 0):
+    for depth in (8, 4, 2, 1):
         lines = _grouped(ordered, depth)
         if len(lines) <= limit:
-            break
-    return lines
+            return lines
+    return _grouped(ordered, 0)
 
 
 def _grouped(skipped: list[SkippedPath], depth: int) -> tuple[SkippedPath, ...]:
