@@ -34,6 +34,8 @@ class Wish(msgspec.Struct, frozen=True):
     """Its `budget_ms` is replaced by `budget_ms` or the profile's hours."""
     isolation: Isolation | None = None
     """None: the strongest that works here."""
+    participant_user: str | None = None
+    """The account of the participant's shells, for isolation `user`."""
     environment_folders: tuple[Path, ...] = ()
     """Where environments that are not installed are looked for too."""
 
@@ -130,6 +132,7 @@ def open_planned(planned: Plan, store: Store) -> Record:
 
     found, wish = planned.found, planned.wish
     folders = assets.folders_for(found.spec, planned.profile, store.home)
+    work_tree = wish.work_tree or _new_work_tree(found.spec.slug)
     starter = invoke("starter", found.spec.slug, planned.profile, home=store.home, folder=outside(found))
     opening = Opening(
         environment=found.spec,
@@ -137,13 +140,14 @@ def open_planned(planned: Plan, store: Store) -> Record:
         policy=planned.policy,
         participant=wish.participant,
         participant_kind=wish.kind,
-        work_tree=wish.work_tree or _new_work_tree(found.spec.slug),
-        isolation=find_isolation(wish.isolation, planned.machine),
+        work_tree=work_tree,
+        isolation=find_isolation(wish, work_tree, store, folders.protected),
         hardware=find_hardware(tuple(gpu.name for gpu in planned.machine.gpus)),
         brief=(found.folder / "brief.md").read_text(encoding="utf-8"),
         starter={name: Path(source) for name, source in starter.items()},
         assets=folders,
         environment_folder=outside(found),
+        participant_user=wish.participant_user,
     )
     record = open_session(opening, store)
     start_host(record)
@@ -162,16 +166,23 @@ def _new_work_tree(slug: str, parent: Path | None = None) -> Path:
     return next(here / name for name in names if not (here / name).exists())
 
 
-def find_isolation(asked: Isolation | None, machine: Machine) -> IsolationFound:
-    """Return the isolation in force: the one asked for, or the strongest that works here.
+def find_isolation(wish: Wish, work_tree: Path, store: Store, protected: Path) -> IsolationFound:
+    """Return the isolation in force, found by trying: the one asked for, or the strongest that works here.
 
     Raises:
-        ProfileUnavailable: the one asked for does not work here.
+        ProfileUnavailable: the one asked for does not hold here; says what was reached, or why it cannot start.
     """
     from environments.contract import ProfileUnavailable
+    from sessions.isolation import Guarded, Surroundings, detect
 
-    works = machine.sandbox.version is not None and machine.sandbox.problem is None
-    if asked is Isolation.SANDBOX and not works:
-        raise ProfileUnavailable(f"no sandbox on this machine: {machine.sandbox.problem}")
-    level = asked or (Isolation.SANDBOX if works else Isolation.NONE)
-    return IsolationFound(level)
+    store.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    work_tree.mkdir(parents=True, exist_ok=True)
+    found = detect(
+        (Guarded("protected assets", protected), Guarded("the records", store.folder)),
+        Surroundings(work_tree, masks=(store.folder, protected), account=wish.participant_user, terminal=False),
+        wanted=wish.isolation,
+    )
+    if wish.isolation not in {None, found.level}:
+        evidence = "".join(f"\n  - {line}" for line in found.evidence)
+        raise ProfileUnavailable(f"isolation {wish.isolation} does not hold on this machine:{evidence}")
+    return found

@@ -26,7 +26,7 @@ class Exit(IntEnum):
 
 _MEANINGS = {
     Exit.OK: "done",
-    Exit.NOT_ACCEPTED: "the answer is no: `check` found problems, or the score is not valid",
+    Exit.NOT_ACCEPTED: "`check` found problems: the work would not be accepted as it stands",
     Exit.USAGE: "the command line makes no sense, or names nothing that exists",
     Exit.REFUSED: "the session does not allow it now (clock, phase, policy, authority); nothing has changed",
     Exit.ENVIRONMENT: "an environment is unknown, broken, not prepared, or this machine cannot run it",
@@ -41,6 +41,9 @@ _MEANINGS = {
 _KNOWN = (
     ("sessions.store", "SessionNotFound", Exit.USAGE),
     ("sessions.client", "HostGone", Exit.INFRASTRUCTURE),
+    ("sessions.hosting", "SessionOver", Exit.REFUSED),
+    ("sessions.opening", "WorkTreeUnusable", Exit.USAGE),
+    ("sessions.snapshots.values", "SnapshotError", Exit.USAGE),
     ("sessions.log", "LogDamaged", Exit.DAMAGED),
     ("sessions.state", "EventImpossible", Exit.DAMAGED),
     ("sessions.events", "EventUnreadable", Exit.DAMAGED),

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
+from workbench.cli.asking import require_yes
 from workbench.cli.command import Command
-from workbench.cli.exits import Exit
 from workbench.cli.reach import ask, meant, proctor_name, session_argument
 from workbench.cli.text import duration, parse_duration
 
@@ -102,11 +102,9 @@ def release(session: str | None, by: str) -> None:
 @click.option("--why", required=True, help="The reason, for the record.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @by_option
-def end(session: str, why: str, yes: bool, by: str) -> Exit:
+def end(session: str, why: str, yes: bool, by: str) -> None:
     """End a session now."""
     record = meant(session)
-    if not yes and not click.confirm(f"End {record.session}? It cannot be taken up again", err=True):
-        return Exit.REFUSED
+    require_yes(f"End {record.session}? It cannot be taken up again", yes=yes)
     ask(record, "end", proctor=True, why=why, by=by)
     click.echo(f"{record.session} is ending; what was done so far stays scored", err=True)
-    return Exit.OK

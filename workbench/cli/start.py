@@ -58,6 +58,7 @@ environment_folders_option = click.option(
               help="Whose time an interruption is; auto: a reboot is given back, anything else counts.")
 @click.option("--snapshot-every", type=DurationType(), default="10m", show_default=True, help="0 for never.")
 @click.option("--isolation", type=click.Choice(("user", "sandbox", "none")), help="Else the strongest that works here.")
+@click.option("--user", "participant_user", metavar="ACCOUNT", help="The account of the participant's shells, for isolation `user`.")
 @environment_folders_option
 @click.option("--detach", is_flag=True, help="Open no screen; print what to do next.")
 @click.option("--yes", is_flag=True, help="Agree to the rules and, with --detach, start the clock.")
@@ -122,6 +123,7 @@ def _wish(environment: str, wished: dict[str, Any]) -> Any:
         participant=wished["participant"] or proctor_name(),
         policy=policy,
         isolation=None if wished["isolation"] is None else Isolation(wished["isolation"]),
+        participant_user=wished["participant_user"],
         environment_folders=wished["environment_folders"],
     )
 

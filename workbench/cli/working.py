@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from workbench.cli.asking import require_yes
 from workbench.cli.command import Command
 from workbench.cli.exits import Exit, Stop
 from workbench.cli.reach import ask, dial, meant, session_option
@@ -77,7 +78,8 @@ def score(session: str | None, note: str, wait: bool, cancel: int | None, as_jso
         click.echo(f"#{row['number']} is being scored; `rebench-workbench history` shows the result")
     else:
         _print_score(row)
-    return {None: Exit.OK, "valid": Exit.OK, "infrastructure": Exit.INFRASTRUCTURE}.get(row["status"], Exit.NOT_ACCEPTED)
+    # An invalid submission is an answer, not a failure of this command.
+    return Exit.INFRASTRUCTURE if row["status"] == "infrastructure" else Exit.OK
 
 
 def _print_score(row: dict[str, Any]) -> None:
@@ -143,20 +145,17 @@ def resume(session: str | None, yes: bool) -> None:
 @click.command(cls=Command, examples=("rebench-workbench submit", "rebench-workbench submit --yes"))
 @session_option
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def submit(session: str | None, yes: bool) -> Exit:
+def submit(session: str | None, yes: bool) -> None:
     """Hand the work in and end the session."""
     record = meant(session)
     with dial(record) as client:
         standing = client.request("status")
         if not yes:
             _say_what_is_submitted(standing)
-            if not click.confirm("Submit now? The session ends and cannot be taken up again", err=True):
-                click.echo("not submitted", err=True)
-                return Exit.REFUSED
+        require_yes("Submit now? The session ends and cannot be taken up again", yes=yes)
         client.request("submit")
     click.echo("submitted: the final state is being scored", err=True)
     click.echo("`rebench-workbench survey` asks a few questions that close the session", err=True)
-    return Exit.OK
 
 
 def _say_what_is_submitted(standing: dict[str, Any]) -> None:

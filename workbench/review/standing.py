@@ -6,8 +6,8 @@ from hashlib import sha256
 from typing import Any
 
 from sessions.log import read_log
-from sessions.protocol import Fault, Refusal
-from sessions.state import Phase, SessionState, fold
+from sessions.protocol import Refusal
+from sessions.state import SessionState, fold
 from sessions.store import Record
 from sessions.summary import history, summarise
 
@@ -29,9 +29,9 @@ def answer(record: Record, method: str, *, proctor: bool = False, **_parameters:
             return summarise(state, state.last, proctor=proctor)
         case "history":
             return {"rows": history(state, proctor=proctor)}
-        case "brief" if state.phase in (Phase.OPENED, Phase.READY):
+        case "brief" if state.started_at is None:
             raise Refusal("the brief is shown once the clock runs, and this session never began")
         case "brief":
             text = record.brief.read_text(encoding="utf-8")
             return {"text": text, "sha256": sha256(text.encode()).hexdigest()}
-    raise Refusal(f"session {record.session} is closed; {method} needs a live one", Fault.REFUSED)
+    raise Refusal(f"session {record.session} is closed; {method} needs a live one")

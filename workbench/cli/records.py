@@ -1,0 +1,131 @@
+"""Commands over whole records: sessions, verify, report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sessions.store import Record, Store
+from workbench.cli.command import Command
+from workbench.cli.exits import Exit
+from workbench.cli.panel import phase_words
+from workbench.cli.reach import meant, session_argument
+from workbench.cli.reading import json_option, print_json
+from workbench.cli.text import DASH, duration, figure, literal, local_time, one_line, table
+
+
+@click.command(
+    cls=Command,
+    examples=("rebench-workbench sessions", "rebench-workbench sessions --live", "rebench-workbench sessions --json"),
+)
+@click.option("--live", is_flag=True, help="Only those that are not closed.")
+@json_option
+def sessions(live: bool, as_json: bool) -> None:
+    """List all sessions."""
+    rows = [_overview(record) for record in Store().records()]
+    if live:
+        rows = [row for row in rows if row["phase"] != "closed"]
+    if as_json:
+        print_json({"sessions": rows})
+    elif not rows:
+        click.echo(f"no sessions in {Store().folder}", err=True)
+    else:
+        headers = ("session", "environment", "profile", "who", "opened", "state", "used", "left", "scores", "counts")
+        click.echo(table(headers, map(_cells, rows), right="used|left|scores|counts"))
+
+
+def _overview(record: Record) -> dict[str, Any]:
+    """Return one session's figures; a record that cannot be read is a row that says so."""
+    from sessions.clock import SystemClock
+    from sessions.summary import summarise
+    from workbench.review.standing import folded
+
+    try:
+        state = folded(record)
+    except Exception as error:  # noqa: BLE001 - one damaged record must not hide the others
+        return {"session": record.session, "phase": "damaged", "problem": str(error)}
+    now = state.last if state.closed else SystemClock().now()
+    standing = summarise(state, now, proctor=True)
+    kept = ("session", "environment", "profile", "participant", "phase", "elapsed_ms", "remaining_ms", "score_calls")
+    return {
+        **{key: standing[key] for key in kept},
+        "opened_at": state.opened_at,
+        "kind": state.opened.participant_kind.value,
+        "raw": None if state.counted is None else state.counted.raw,
+        "normalised": None if state.counted is None else state.counted.normalised,
+        "work_tree": standing["work_tree"],
+        "problem": None,
+    }
+
+
+def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+    if row["phase"] == "damaged":
+        return (row["session"], *([DASH] * 4), click.style("damaged", fg="red"), *([DASH] * 3), one_line(row["problem"], 50))
+    words, colour = phase_words(row)
+    return (
+        row["session"],
+        literal(row["environment"]),
+        literal(row["profile"]),
+        one_line(row["participant"], 16),
+        local_time(row["opened_at"]),
+        click.style(words.partition(",")[0], fg=colour),
+        duration(row["elapsed_ms"]),
+        DASH if row["phase"] == "closed" else duration(row["remaining_ms"]),
+        str(row["score_calls"]),
+        figure(row["raw"]) + ("" if row["normalised"] is None else f" ({row['normalised']:.2f})"),
+    )
+
+
+@click.command(
+    cls=Command,
+    examples=("rebench-workbench verify s-7f3a9c", "rebench-workbench verify --all", "rebench-workbench verify s-7f3a9c --json"),
+)
+@session_argument
+@click.option("--all", "everything", is_flag=True, help="Every session.")
+@click.option("--quick", is_flag=True, help="The log and what it names, without reading every stored file.")
+@json_option
+def verify(session: str | None, everything: bool, quick: bool, as_json: bool) -> Exit:
+    """Recompute a record and say whether it holds."""
+    import msgspec
+
+    from sessions.verify import verify as verify_record
+
+    records = list(Store().records()) if everything else [meant(session)]
+    reports = [verify_record(record, deep=not quick) for record in records]
+    if as_json:
+        plain = [msgspec.to_builtins(report) | {"sound": report.sound} for report in reports]
+        print_json({"records": plain} if everything else plain[0])
+    else:
+        for report in reports:
+            _print_report(report)
+    return Exit.OK if all(report.sound for report in reports) else Exit.DAMAGED
+
+
+def _print_report(report: Any) -> None:
+    state = "closed" if report.closed else "not closed yet"
+    if report.sound:
+        click.echo(f"{click.style('sound', fg='green', bold=True)}  {report.session}: {report.events} events, {state}")
+    else:
+        click.echo(f"{click.style('DAMAGED', fg='red', bold=True)}  {report.session}: {report.events} events hold, {state}")
+    for problem in report.problems:
+        click.echo(f"  {click.style('✖', fg='red')} {literal(problem)}")
+    for remark in report.remarks:
+        click.echo(f"  {click.style('·', dim=True)} {literal(remark)}")
+
+
+@click.command(
+    cls=Command,
+    examples=("rebench-workbench report s-7f3a9c", "rebench-workbench report s-7f3a9c --output jo.html"),
+)
+@session_argument
+@click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Else SESSION.html.")
+def report(session: str | None, output: Path | None) -> None:
+    """Write one self-contained HTML page about a session."""
+    from workbench.review.report import session_page
+
+    record = meant(session)
+    target = output or Path(f"{record.session}.html")
+    target.write_text(session_page(record), encoding="utf-8")
+    click.echo(str(target))
