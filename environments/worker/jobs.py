@@ -107,11 +107,13 @@ class Confinement(Value, frozen=True):
     memory: str
     """`cgroup2`, `cgroup1` or `rlimit+watch`."""
     processes: str
+    """`cgroup`, `rlimit` or `watch`."""
     emptiness: str = "unchecked"
     """How it was proved that nothing survived: `cgroup`, `pid-namespace`, `account`, `descendants`."""
     survivors: int = 0
     """Processes still there after the kill; anything but 0 is a fault of ours."""
-    gpu_survivors: int = 0
+    gpu_survivors: int | None = 0
+    """Processes that still held GPU memory; None where NVML could not say."""
 
 
 class FailureKind(StrEnum):

@@ -6,6 +6,7 @@ Started as ``python -I -S launch.py FD`` inside the sandbox, from a staged copy,
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import json
@@ -106,17 +107,22 @@ def _serve(channel: Any, answer: Callable[[Request], Any], settings: dict[str, A
 
 def _describe(error: BaseException, roots: tuple[Path, ...]) -> dict[str, Any]:
     """Return what was raised and where in the participant's files; the whole traceback goes to the log."""
-    traceback.print_exception(error)
-    sys.stderr.flush()
+    with contextlib.suppress(BaseException):  # an exception's own methods are the participant's code
+        traceback.print_exception(error)
+        sys.stderr.flush()
+    try:
+        text = str(error)[:2000]
+    except BaseException:  # noqa: BLE001  (as above)
+        text = ""
     where = None
     for frame in traceback.extract_tb(error.__traceback__):
         for root in roots:
             if frame.filename.startswith(f"{root}/"):
                 where = f"{frame.filename[len(str(root)) + 1 :]}:{frame.lineno}"
-    if isinstance(error, SyntaxError) and error.filename:
+    if type(error) is SyntaxError and error.filename:
         where = f"{Path(error.filename).name}:{error.lineno}"
     memory = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
-    return {"type": type(error).__name__, "text": str(error)[:2000], "where": where, "memory": memory}
+    return {"type": type(error).__name__, "text": text, "where": where, "memory": memory}
 
 
 def _limit(limits: Mapping[str, int]) -> None:

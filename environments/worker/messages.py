@@ -53,8 +53,10 @@ class Message:
 class Channel:
     """One end of the socket pair that a scorer and its worker share."""
 
-    def __init__(self, end: socket.socket, nonce: bytes, largest: int) -> None:
+    def __init__(self, end: socket.socket, nonce: bytes, largest: int, peer: int | None = None) -> None:
+        """`peer` is the other side's process (a pidfd): its death closes the channel, whoever else holds the end."""
         self._socket = end
+        self._peer = peer
         self._nonce = nonce
         self._largest = largest
         end.setblocking(False)
@@ -104,6 +106,10 @@ class Channel:
             start += size
         return Message(kind, body, blobs)
 
+    def send_line(self, settings: Mapping[str, Any]) -> None:
+        """Send the one line of JSON that comes before any frame and tells the worker its nonce."""
+        self._send_all(json.dumps(settings).encode() + b"\n", None)
+
     def has_unread(self) -> bool:
         """Whether bytes lie in the channel that nobody asked for."""
         return self._wait(select.POLLIN, 0.0)
@@ -141,9 +147,15 @@ class Channel:
             raise DeadlinePassed
 
     def _wait(self, event: int, seconds: float | None) -> bool:
+        """Wait for the socket; raise ChannelClosed when the peer is dead and has left nothing to read."""
         poll = select.poll()
         poll.register(self._socket, event)
-        return bool(poll.poll(None if seconds is None else max(0.0, seconds) * 1000))
+        if self._peer is not None and seconds != 0.0:
+            poll.register(self._peer, select.POLLIN)
+        ready = dict(poll.poll(None if seconds is None else max(0.0, seconds) * 1000))
+        if self._socket.fileno() not in ready and ready:
+            raise ChannelClosed("the worker's process is gone")
+        return bool(ready)
 
 
 def _read_header(raw: bytes, blobs_size: int) -> tuple[str, dict[str, Any], list[tuple[str, int]]]:

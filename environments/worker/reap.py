@@ -1,4 +1,4 @@
-"""Kills a worker's whole process tree and proves that nothing is left of it."""
+"""Knows a worker's process tree, kills the whole of it, and proves that nothing is left."""
 
 from __future__ import annotations
 
@@ -9,23 +9,97 @@ import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import ClassVar
 
 from environments.worker.control import ControlGroup
 
 _PR_SET_CHILD_SUBREAPER = 36
 
 
-def adopt_orphans() -> None:
-    """Let orphaned descendants become children of this process, so that none slips away unseen."""
-    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+class Tree:
+    """Everything that one worker's leader has started, however it tries to get away."""
+
+    _live: ClassVar[set[int]] = set()
+    """Leaders of all workers of this process."""
+
+    def __init__(self, group: ControlGroup, account: int | None, *, own_namespace: bool) -> None:
+        self._group, self._account, self._own_namespace = group, account, own_namespace
+        self._leader: int | None = None
+        self._seen: dict[int, str] = {}
+        if not own_namespace and account is None:
+            _adopt_orphans()
+        self._before = set() if own_namespace else descendants(os.getpid())
+
+    def led_by(self, leader: int) -> None:
+        self._leader = leader
+        self._live.add(leader)
+
+    def look(self) -> set[int]:
+        """Return the tree's processes of this moment, and remember them."""
+        if self._leader is None:
+            return set()
+        found = descendants(self._leader) | self._group.members()
+        for pid in found:
+            self._seen.setdefault(pid, _born(pid))
+        return found
+
+    def strike(self) -> None:
+        """Kill what is there at this moment."""
+        for pid in self.look():
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+
+    @property
+    def seen(self) -> set[int]:
+        """Every process id noticed so far."""
+        return set(self._seen)
+
+    def finish(self, seconds: float = 10.0) -> tuple[str, int]:
+        """Kill the tree; return (what proves that it is empty, how many processes survive).
+
+        A process id namespace dies with its first process, by the kernel's promise; its processes as seen from outside
+        are looked for as well.
+        """
+        if self._leader is None:
+            return "nothing-started", 0
+        self.look()
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._leader, signal.SIGKILL)
+        try:
+            if self._group.folders:
+                return "cgroup", self._group.kill(seconds)
+            if self._own_namespace:
+                return "pid-namespace", kill_until_gone(self._seen_alive, seconds)
+            if self._account is not None:
+                account = self._account
+                return "account", kill_until_gone(lambda: of_account(account), seconds)
+            return "descendants", kill_until_gone(self._adopted, seconds)
+        finally:
+            self._live.discard(self._leader)
+
+    def _seen_alive(self) -> set[int]:
+        return {pid for pid, born in self._seen.items() if born and _born(pid) == born}
+
+    def _adopted(self) -> set[int]:
+        """Return what is new below us, in a session of its own, and no other worker's."""
+        others = {pid for leader in self._live - {self._leader} for pid in (leader, *descendants(leader))}
+        found = set()
+        for pid in descendants(os.getpid()) - self._before - others:
+            fields = _stat_fields(pid)
+            if fields and int(fields[3]) != os.getsid(0):
+                found.add(pid)
+                if fields[0] == "Z" and pid != self._leader:
+                    with contextlib.suppress(ChildProcessError):
+                        os.waitpid(pid, os.WNOHANG)
+        return found
 
 
 def descendants(of: int) -> set[int]:
     """Return the process ids below `of`."""
     children: dict[int, list[int]] = {}
     for pid in _every_process():
-        if (parent := _parent(pid)) is not None:
-            children.setdefault(parent, []).append(pid)
+        if fields := _stat_fields(pid):
+            children.setdefault(int(fields[1]), []).append(pid)
     found: set[int] = set()
     waiting = [of]
     while waiting:
@@ -41,7 +115,7 @@ def of_account(account: int) -> set[int]:
     found = set()
     for pid in _every_process():
         with contextlib.suppress(OSError):
-            if Path(f"/proc/{pid}").stat().st_uid == account and not _is_zombie(pid):
+            if Path(f"/proc/{pid}").stat().st_uid == account:
                 found.add(pid)
     return found
 
@@ -55,52 +129,28 @@ def resident_bytes(pids: set[int]) -> int:
     return total * os.sysconf("SC_PAGE_SIZE")
 
 
-def kill_until_gone(find: Callable[[], set[int]], seconds: float = 10.0) -> int:
-    """Kill what `find` returns until it finds nothing; return how many remain after `seconds`."""
+def kill_until_gone(find: Callable[[], set[int]], seconds: float) -> int:
+    """Kill what `find` returns until it finds nothing but corpses; return how many remain after `seconds`."""
     deadline = time.monotonic() + seconds
     pause = 0.001
-    while pids := {p for p in find() if not _is_zombie(p)}:
+    while pids := {pid for pid in find() if not _is_zombie(pid)}:
         for pid in pids:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         if time.monotonic() > deadline:
             return len(pids)
-        time.sleep(pause)
+        time.sleep(pause)  # the kernel is tearing processes down
         pause = min(pause * 2, 0.1)
     return 0
 
 
-def finish(
-    leader: int, group: ControlGroup, account: int | None, own_namespace: bool, known: set[int]
-) -> tuple[str, int]:
-    """Kill the tree led by `leader`; return (what proves that it is empty, how many survive).
-
-    A process id namespace dies with its first process, by the kernel's promise; `known` holds its processes as seen
-    from outside and is checked as well.
-    """
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(leader, signal.SIGKILL)
-    if group.folders:
-        return "cgroup", group.kill()
-    if own_namespace:
-        return "pid-namespace", kill_until_gone(lambda: {p for p in known if _exists(p)})
-    if account is not None:
-        return "account", kill_until_gone(lambda: of_account(account))
-    me = os.getpid()
-    return "descendants", kill_until_gone(lambda: (known | descendants(leader)) & descendants(me))
+def _adopt_orphans() -> None:
+    """Let orphaned descendants become children of this process, so that none slips away unseen."""
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def _every_process() -> list[int]:
     return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
-
-
-def _exists(pid: int) -> bool:
-    return Path(f"/proc/{pid}").exists()
-
-
-def _parent(pid: int) -> int | None:
-    fields = _stat_fields(pid)
-    return int(fields[1]) if fields else None
 
 
 def _is_zombie(pid: int) -> bool:
@@ -108,8 +158,14 @@ def _is_zombie(pid: int) -> bool:
     return not fields or fields[0] in ("Z", "X")
 
 
+def _born(pid: int) -> str:
+    """Return the moment a process began, which tells it from a later one with its id; empty if it is gone."""
+    fields = _stat_fields(pid)
+    return fields[19] if fields else ""
+
+
 def _stat_fields(pid: int) -> list[str]:
-    """Return the fields of /proc/<pid>/stat after the name: state, parent, ..."""
+    """Return the fields of /proc/<pid>/stat after the name: state, parent, group, session, ..."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

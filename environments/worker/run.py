@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import secrets
 import shutil
@@ -18,8 +17,8 @@ from typing import Any
 
 import msgspec
 
-from environments.contract import Progress, ReportProgress
-from environments.worker import confine, reap, staging
+from environments.contract import ReportProgress
+from environments.worker import confine, gpu, reap, staging
 from environments.worker.control import ControlGroup
 from environments.worker.jobs import (
     Answered,
@@ -39,10 +38,13 @@ from environments.worker.messages import (
     Message,
     ProtocolBroken,
 )
+from environments.worker.output import LogTail, ProgressFilter, printable
 
-_LOG_TAIL = 16 * 1024
 _JOIN = 'while [ "$1" != -- ]; do echo 0 > "$1" || exit 97; shift; done; shift; exec "$@"'
 _SETTLE_SECONDS = 0.05
+_WATCH_SECONDS = 0.1
+_OURS = 3
+"""Processes of the sandbox itself that count against the worker's limit."""
 
 
 def run_untrusted(
@@ -89,7 +91,8 @@ class Worker:
     """One live worker. Made by `open_worker`."""
 
     def __init__(self, job: WorkerJob, report: ReportProgress, masks: tuple[Path, ...], level: Level) -> None:
-        self._job, self._report, self._level = job, report, level
+        self._job, self._level = job, level
+        self._progress = ProgressFilter(report)
         self._masks = (*job.masks, *masks, *confine.hidden_paths(job))
         self._account = confine.free_account() if level in (Level.SANDBOX_ACCOUNT, Level.ACCOUNT) else None
         self._sandboxed = level in (Level.SANDBOX_ACCOUNT, Level.SANDBOX)
@@ -97,8 +100,10 @@ class Worker:
         self._group = ControlGroup()
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: Channel | None = None
-        self._log = _LogTail(int(job.limits.output_mb * 2**20))
-        self._known: set[int] = set()
+        self._log = LogTail(int(job.limits.output_mb * 2**20))
+        self._tree: reap.Tree | None = None
+        self._leader: int | None = None
+        self._process_ended = threading.Event()
         self._breach: FailureKind | None = None
         self._final: Confinement | None = None
 
@@ -144,17 +149,13 @@ class Worker:
         """Return what is in force; complete only once the worker is closed."""
         if self._final is not None:
             return self._final
-        memory = f"cgroup{self._group.version}" if self._group.version else "rlimit+watch"
         isolated = self._sandboxed or self._level is Level.ACCOUNT
+        counted = "rlimit" if self._limits_processes() else "watch"
         return Confinement(
             level=self._level,
             network="shared" if self._job.network else "none" if isolated else "open",
-            memory=memory,
-            processes="cgroup"
-            if "pids" in self._group.folders
-            else "rlimit"
-            if self._account
-            else "unlimited",
+            memory=f"cgroup{self._group.version}" if self._group.version else "rlimit+watch",
+            processes="cgroup" if "pids" in self._group.folders else counted,
         )
 
     def start(self) -> None:
@@ -162,19 +163,18 @@ class Worker:
         entry = staging.stage(self._job, self._folder / "stage", self._account)
         if self._account is not None:
             staging.open_mounts(self._job.mounts.values(), self._account)
-        if not self._sandboxed:
-            reap.adopt_orphans()
         limits = self._job.limits
-        memory = int(limits.memory_gb * 2**30)
-        self._group = ControlGroup.create(memory, limits.processes + 3, limits.cpus)
+        self._group = ControlGroup.create(
+            int(limits.memory_gb * 2**30), limits.processes + _OURS, limits.cpus
+        )
+        self._tree = reap.Tree(self._group, self._account, own_namespace=self._sandboxed)
         ours, theirs = socket.socketpair()
         nonce = secrets.token_bytes(NONCE_BYTES)
         try:
             self._spawn(theirs)
-            self._channel = Channel(ours, nonce, int(limits.answer_mb * 2**20))
-            ours.setblocking(True)
-            ours.sendall(json.dumps(self._settings(entry, nonce)).encode() + b"\n")
-            ours.setblocking(False)
+            theirs.close()
+            self._channel = Channel(ours, nonce, int(limits.answer_mb * 2**20), self._leader)
+            self._channel.send_line(self._settings(entry, nonce))
             message = self._channel.receive(time.monotonic() + limits.start_seconds)
         except (ChannelClosed, DeadlinePassed, ProtocolBroken, OSError) as error:
             self.close()
@@ -183,28 +183,42 @@ class Worker:
             theirs.close()
         if message.kind != "started":
             raise WorkerUnavailable(f"the worker began with {message.kind!r} instead of `started`")
-        assert self._process is not None
-        self._known = self._group.members() or reap.descendants(self._process.pid)
-        threading.Thread(target=self._watch, daemon=True).start()
+        self._tree.look()
+        if self._group.version is None or "pids" not in self._group.folders:
+            threading.Thread(target=self._watch, daemon=True).start()
 
     def close(self) -> None:
         """Kill whatever is left, prove it, and remove the worker's traces. Safe to call twice."""
         if self._final is not None:
             return
-        emptiness, survivors = "nothing-started", 0
+        self._process_ended.set()
+        emptiness, survivors = self._tree.finish() if self._tree else ("nothing-started", 0)
         if self._process is not None:
-            pid = self._process.pid
-            self._known |= reap.descendants(pid)
-            emptiness, survivors = reap.finish(pid, self._group, self._account, self._sandboxed, self._known)
             self._process.wait()
             self._log.finish()
-        self._final = msgspec.structs.replace(self.confinement(), emptiness=emptiness, survivors=survivors)
+        self._final = msgspec.structs.replace(
+            self.confinement(), emptiness=emptiness, survivors=survivors, gpu_survivors=self._gpu_survivors()
+        )
         if self._channel is not None:
             self._channel.close()
+        if self._leader is not None:
+            os.close(self._leader)
         self._group.remove()
         if self._account is not None:
             staging.take_back(self._job.mounts.values())
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _gpu_survivors(self) -> int | None:
+        if not self._job.gpus or self._tree is None:
+            return 0
+        try:
+            return gpu.still_held(self._tree.seen)
+        except gpu.GpuUnreadable:
+            return None
+
+    def _limits_processes(self) -> bool:
+        """Whether a per-account limit counts this worker alone: its own account, or (since Linux 5.14) its own namespace."""
+        return self._account is not None or (self._sandboxed and _kernel() >= (5, 14))
 
     def _spawn(self, channel: socket.socket) -> None:
         python = [confine.interpreter(), "-I", "-S", "-B", "-X", "utf8"]
@@ -229,6 +243,10 @@ class Worker:
             pass_fds=(channel.fileno(), *self._job.descriptors.values()), start_new_session=True,
         )  # fmt: skip
         assert self._process.stdout is not None
+        assert self._tree is not None
+        self._tree.led_by(self._process.pid)
+        with contextlib.suppress(OSError):  # Linux before 5.3
+            self._leader = os.pidfd_open(self._process.pid)
         self._log.follow(self._process.stdout.fileno())
 
     def _settings(self, entry: str, nonce: bytes) -> dict[str, Any]:
@@ -236,8 +254,8 @@ class Worker:
         rlimits = {"RLIMIT_CORE": 0, "RLIMIT_FSIZE": int(limits.file_gb * 2**30), "RLIMIT_NOFILE": 4096}
         if self._group.version is None and not self._job.gpus:
             rlimits["RLIMIT_DATA"] = int(limits.memory_gb * 2**30)
-        if "pids" not in self._group.folders and self._account is not None:
-            rlimits["RLIMIT_NPROC"] = limits.processes
+        if "pids" not in self._group.folders and self._limits_processes():
+            rlimits["RLIMIT_NPROC"] = limits.processes + _OURS
         return {
             "nonce": nonce.hex(), "largest": int(limits.answer_mb * 2**20), "module": entry,
             "packages": confine.package_folders(), "places": confine.places(self._level, self._job.mounts),
@@ -251,7 +269,7 @@ class Worker:
         while True:
             message = self._channel.receive(deadline)
             if message.kind == "progress":
-                self._report(_progress(message.body))
+                self._progress.take(message.body)
             elif message.kind in ("answer", "raised"):
                 return message
             else:
@@ -261,7 +279,7 @@ class Worker:
         where = body.get("where") if isinstance(body.get("where"), str) else None
         if body.get("memory") is True:
             return self._failed(FailureKind.OUT_OF_MEMORY, "the submission ran out of memory", began, where)
-        name, text = _plain(body.get("type"), 60), _plain(body.get("text"), 500)
+        name, text = printable(body.get("type"), 60), printable(body.get("text"), 500)
         said = name if self._job.discreet or not text else f"{name}: {text}"
         return self._failed(FailureKind.CRASHED, f"the submission raised {said}", began, where)
 
@@ -275,6 +293,9 @@ class Worker:
             return self._failed(
                 FailureKind.OUT_OF_MEMORY, f"the submission used more than {limit:g} GB", began
             )
+        if self._breach is FailureKind.CRASHED:
+            most = self._job.limits.processes
+            return self._failed(FailureKind.CRASHED, f"the submission had more than {most} processes", began)
         code = self._process.poll()
         if code in (0, None):
             return self._failed(
@@ -303,58 +324,22 @@ class Worker:
         return f"the worker for {self._job.entry.name} {what} ({self._level}, exit code {code}): {self._log.text()[-2000:]}"
 
     def _watch(self) -> None:
-        """Keep the tree's memory under its limit where no control group does."""
+        """Keep the tree under its limits where no control group does."""
         assert self._process is not None
-        if self._group.version is not None:
-            return
-        limit = self._job.limits.memory_gb * 2**30
+        assert self._tree is not None
+        limits = self._job.limits
         while self._final is None and self._process.poll() is None:
-            pids = reap.descendants(self._process.pid)
-            self._known |= pids
-            if reap.resident_bytes(pids) > limit:
+            pids = self._tree.look()
+            if self._group.version is None and reap.resident_bytes(pids) > limits.memory_gb * 2**30:
                 self._breach = FailureKind.OUT_OF_MEMORY
-                reap.kill_until_gone(
-                    lambda: reap.descendants(self._process.pid) if self._process else set(), 1.0
-                )
+            elif "pids" not in self._group.folders and len(pids) > limits.processes + _OURS:
+                self._breach = FailureKind.CRASHED
+            if self._breach is not None:
+                self._process.kill()
+                self._tree.strike()
                 return
-            threading.Event().wait(0.1)
+            self._process_ended.wait(_WATCH_SECONDS)
 
 
-class _LogTail:
-    """Reads a pipe to its end, whatever comes, and keeps the last part."""
-
-    def __init__(self, keep: int) -> None:
-        self._keep = max(1024, min(keep, _LOG_TAIL))
-        self._tail = bytearray()
-        self._thread: threading.Thread | None = None
-
-    def follow(self, descriptor: int) -> None:
-        self._thread = threading.Thread(target=self._read, args=(os.dup(descriptor),), daemon=True)
-        self._thread.start()
-
-    def finish(self) -> None:
-        if self._thread is not None:
-            self._thread.join(timeout=1.0)
-
-    def text(self) -> str:
-        return bytes(self._tail[-self._keep :]).decode("utf-8", errors="replace")
-
-    def _read(self, descriptor: int) -> None:
-        with os.fdopen(descriptor, "rb", buffering=0) as pipe:
-            while content := pipe.read(65536):
-                self._tail += content
-                if len(self._tail) > 4 * self._keep:
-                    del self._tail[: -self._keep]
-
-
-def _progress(body: dict[str, Any]) -> Progress:
-    fraction = body.get("fraction")
-    if not isinstance(fraction, int | float) or not 0 <= fraction <= 1:
-        fraction = None
-    return Progress(stage=_plain(body.get("stage"), 80) or "working", fraction=fraction and float(fraction))
-
-
-def _plain(value: object, longest: int) -> str:
-    """Return untrusted text as one printable line."""
-    text = value if isinstance(value, str) else ""
-    return "".join(c if c.isprintable() else " " for c in text)[:longest]
+def _kernel() -> tuple[int, ...]:
+    return tuple(int(n) for n in os.uname().release.split("-")[0].split(".")[:2])
