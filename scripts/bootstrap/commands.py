@@ -7,10 +7,19 @@ from pathlib import Path
 
 from scripts.bootstrap import checks, machine, on_path
 from scripts.bootstrap.installation import Installation, install
+from scripts.bootstrap.opening import command_to_open
 from scripts.bootstrap.pip import child_environment
 from scripts.bootstrap.talk import Exit, Stopped, Talk
 
 FIRST_ENVIRONMENT = "restricted_mlm"
+USAGE = {
+    "start": """scripts/start [ENVIRONMENT] [--new | options of `rebench-workbench start`]
+Sets everything up (once) and opens a session of ENVIRONMENT, else restricted_mlm; goes back to one that is open.""",
+    "test": """scripts/test [--all | arguments of pytest]
+Sets up the tools for testing (once), then runs every check and the fast tests; --all: the slow ones too.""",
+    "check": """scripts/check [--all | arguments of pytest]
+The same checks and tests in an environment that is set up already.""",
+}
 
 
 def main(arguments: list[str], *, root: Path) -> int:
@@ -20,6 +29,9 @@ def main(arguments: list[str], *, root: Path) -> int:
     if command not in known:
         talk.line(f"scripts/bootstrap knows {', '.join(known)}; got {command!r}.")
         return Exit.USAGE
+    if rest[:1] in (["--help"], ["-h"]):
+        print(USAGE[command])
+        return Exit.OK
     try:
         return known[command](rest, root, talk)
     except Stopped as stopped:
@@ -41,15 +53,9 @@ def start(arguments: list[str], root: Path, talk: Talk) -> Exit:
     installation = _set_up(root, "environments", talk)
     on_path.link(installation.command, talk)
     _prepare(installation, environment, options, talk)
-    if not machine.has_terminal() and not {"--detach", "--help"} & set(options):
-        raise Stopped(
-            "Everything is in place, but this is not a terminal, so there is no screen to open the session on.\n"
-            f"In a terminal:      rebench-workbench start {environment}\n"
-            f"Without a screen:   rebench-workbench start {environment} --detach\n"
-            f"For a program:      rebench-workbench headless {environment}"
-        )
-    talk.line(f"  opening: rebench-workbench start {' '.join([environment, *options])}")
-    command = [str(installation.command), "start", environment, *options]
+    terminal = machine.has_terminal()
+    command = command_to_open(installation, environment, options, talk, terminal=terminal)
+    talk.line(f"  opening: rebench-workbench {' '.join(command[1:])}")
     os.execve(command[0], command, child_environment())  # noqa: S606 - a fixed program, no shell
 
 
