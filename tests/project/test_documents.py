@@ -9,6 +9,7 @@ from scripts.bootstrap.talk import Exit as SetUpExit
 from workbench.cli.environments import ENTRIES as ENVIRONMENT_COMMANDS
 from workbench.cli.exits import Exit
 from workbench.cli.root import ENTRIES as COMMANDS
+from workbench.cli.start import start
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -39,6 +40,12 @@ def test_the_table_of_commands_names_every_command_and_no_other() -> None:
         for name in re.findall(r"`([^`]+)`", line.split("|")[1])
     }
     assert listed == there
+
+
+def test_the_table_of_starts_options_is_complete() -> None:
+    there = {name for option in start.params for name in option.opts if name.startswith("--")}
+    listed = [cell for cell in code_cells(DOCS / "commands.md", 0) if cell.startswith("--")]
+    assert sorted(listed) == sorted(there)
 
 
 def test_every_exit_code_has_its_row_and_no_row_is_without_its_code() -> None:
