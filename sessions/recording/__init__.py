@@ -1,0 +1,1 @@
+"""Recordings of terminals: made by a process of their own, kept as raw bytes, replayed safely."""
