@@ -13,7 +13,7 @@ Errors, drawn once (each says what was tried, with what, why not, what to do)::
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
@@ -73,6 +73,14 @@ class ScoreStatus(StrEnum):
     CRASHED = "crashed"
     INFRASTRUCTURE = "infrastructure"
     CANCELLED = "cancelled"
+
+
+def hardware_class(gpus: Sequence[str], cpus: int) -> str:
+    """Return the class of hardware that anchors belong to: `NVIDIA H200`, `4x NVIDIA H200`, or `cpu-2`."""
+    if not gpus:
+        return f"cpu-{cpus}"
+    kinds = "+".join(sorted(set(gpus)))
+    return kinds if len(gpus) == 1 else f"{len(gpus)}x {kinds}"
 
 
 class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -136,6 +136,7 @@ def answer(request: InvokeRequest, lines: Lines) -> tuple[str, Any]:
     found = registry.find(request.slug, [request.folder] if request.folder else [])
     profile = found.spec.profile(request.profile)
     home = request.home or assets.home()
+    os.environ[assets.HOME_VARIABLE] = str(home)
     folders = request.assets or assets.folders_for(found.spec, request.profile, home)
     passphrase = request.passphrase or sealing.passphrase_from(os.environ)
     environment = registry.load(found)

@@ -20,6 +20,16 @@ from sessions.events import Isolation, IsolationFound
 _PROBE = Path(__file__).with_name("isolation_probe.py")
 _PROBE_SECONDS = 30.0
 _CANARY = ".isolation-canary-"
+_NEEDED_OF_RUN = (
+    "/run/systemd/resolve",
+    "/run/NetworkManager/resolv.conf",
+    "/run/nscd",
+    "/run/nvidia-persistenced",
+)
+"""The rest of /run would let a command leave: the user's service manager and container daemons listen there."""
+_SECRET_VARIABLES = ("REBENCH_WORKBENCH_KEY", "DBUS_SESSION_BUS_ADDRESS", "SSH_AUTH_SOCK", "SSH_AGENT_PID")
+_KEYS_OF_HOME = (".ssh", ".gnupg", ".docker", ".aws", ".kube", ".config/gcloud")
+"""Logins a command could use to come back as the same user, outside."""
 
 
 @dataclass(frozen=True)
@@ -212,7 +222,7 @@ def participant_variables(
     level: Isolation, variables: Mapping[str, str], surroundings: Surroundings
 ) -> dict[str, str]:
     """Return the environment variables for the participant's commands: ours without keys, with their own home."""
-    kept = {k: v for k, v in variables.items() if not k.startswith("REBENCH_WORKBENCH_KEY")}
+    kept = {k: v for k, v in variables.items() if not k.startswith(_SECRET_VARIABLES)}
     if level is Isolation.USER and surroundings.account is not None:
         account = pwd.getpwnam(surroundings.account)
         kept |= {
@@ -248,21 +258,30 @@ def _sandbox(surroundings: Surroundings) -> list[str]:
     for node in ("/dev/kfd", "/dev/dri"):
         command += ["--dev-bind-try", node, node]
     command += _own_temporary(surroundings)
-    for mask in surroundings.masks:
-        real = str(mask.resolve())
-        if mask.is_dir():
-            command += ["--tmpfs", real]
-        elif mask.exists():
-            command += ["--ro-bind", "/dev/null", real]
-    for path in surroundings.visible:
-        command += ["--ro-bind-try", str(path.resolve()), str(path.resolve())]
+    command += ["--tmpfs", "/run"]
+    for path in _NEEDED_OF_RUN:
+        command += ["--ro-bind-try", path, path]
+    return [*command, *_places(surroundings), "--chdir", work]
+
+
+def _places(surroundings: Surroundings) -> list[str]:
+    """Cover, show and open paths, parents before what lies in them: a mask may lie in something visible and the reverse."""
+    home = Path.home()
+    masks = [
+        m.resolve() for m in (*surroundings.masks, *(home / name for name in _KEYS_OF_HOME)) if m.exists()
+    ]
+    placed = [(m, ["--tmpfs", str(m)] if m.is_dir() else ["--ro-bind", "/dev/null", str(m)]) for m in masks]
+    for shown in surroundings.visible:
+        real = shown.resolve()
+        placed.append((real, ["--ro-bind-try", str(real), str(real)]))
+    writable = [surroundings.work_folder.resolve()]
     if surroundings.private is not None:
-        cache = str(surroundings.private.resolve() / "cache")
-        command += ["--bind", cache, cache]
-    command += ["--bind", work, work]
-    for mask in surroundings.masks:
-        command += ["--remount-ro", str(mask.resolve())] if mask.is_dir() else []
-    return [*command, "--chdir", work]
+        writable.append(surroundings.private.resolve() / "cache")
+    placed += [(path, ["--bind", str(path), str(path)]) for path in writable]
+    command = [word for _, words in sorted(placed, key=lambda place: len(place[0].parts)) for word in words]
+    for mask in masks:
+        command += ["--remount-ro", str(mask)] if mask.is_dir() else []
+    return command
 
 
 def _own_temporary(surroundings: Surroundings) -> list[str]:

@@ -11,6 +11,7 @@ import socket
 import stat
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 
@@ -40,10 +41,10 @@ def tries(question: dict[str, object]) -> Iterator[tuple[str, Callable[[], str |
     targets = question["targets"]
     assert isinstance(targets, list)
     for target in targets:
-        yield target["name"], lambda path=Path(target["path"]): reach(path)
+        yield target["name"], partial(reach, Path(target["path"]))
     host = Path(f"/proc/{question['host']}")
-    yield "the host's memory", lambda: read_memory(host)
-    yield "the host's environment variables", lambda: reach(host / "environ")
+    yield "the host's memory", partial(read_memory, host)
+    yield "the host's environment variables", partial(reach, host / "environ")
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from environments import assets
 from environments.worker.jobs import Level, Mount, WorkerJob
 
 STAGE = Path("/worker")
@@ -142,7 +143,8 @@ def sandbox_command(job: WorkerJob, stage: Path, account: int | None, masks: Ite
 
 
 def hidden_paths(job: WorkerJob) -> Iterator[Path]:
-    """Yield what no worker may read although the interpreter's folders are visible: corpora and our own packages."""
+    """Yield what no worker may read although a folder above it is visible: the store, corpora, our own packages."""
+    yield assets.home()
     for folder in package_folders():
         for name in (*job.hidden_packages, *_OURS):
             yield Path(folder) / name
