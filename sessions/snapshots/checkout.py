@@ -9,7 +9,7 @@ from time import perf_counter
 from sessions.snapshots import tree
 from sessions.snapshots.artifacts import Artifacts
 from sessions.snapshots.folders import open_folder, open_root
-from sessions.snapshots.names import child, shown
+from sessions.snapshots.names import child
 from sessions.snapshots.objects import Objects
 from sessions.snapshots.values import CheckoutReport, Entry, EntryKind, Missing, SkipKind, SnapshotError
 
@@ -63,19 +63,16 @@ def _fill(objects: Objects, artifacts: Artifacts, root: int, where: tree.Sides, 
     queue: list[tuple[str, str, str | None]] = [("", where.work, where.facts)]
     while queue:
         path, work, facts = queue.pop()
-        rows, below = tree.facts_of(objects, facts)
         fd = open_folder(root, path)
         try:
-            for item in objects.tree(work):
+            for item in tree.listing(objects, path, work, facts):
+                if item.entry.kind is not EntryKind.FOLDER:
+                    _restore(objects, artifacts, fd, item.name, item.entry, tally)
+                    continue
                 here = child(path, item.name)
-                fact = rows.get(shown(item.name), tree.Fact(tree.usual_mode(item.mode), 0))
-                entry = tree.entry_of(here, item.mode, item.oid, fact)
-                if entry.kind is EntryKind.FOLDER:
-                    os.mkdir(item.name, 0o700, dir_fd=fd)
-                    tally.folders.append((here, entry.mode, entry.mtime_ns))
-                    queue.append((here, item.oid, below.get(item.name)))
-                else:
-                    _restore(objects, artifacts, fd, item.name, entry, tally)
+                os.mkdir(item.name, 0o700, dir_fd=fd)
+                tally.folders.append((here, item.entry.mode, item.entry.mtime_ns))
+                queue.append((here, item.oid, item.facts))
         finally:
             os.close(fd)
 

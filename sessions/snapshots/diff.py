@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from sessions.snapshots import tree
 from sessions.snapshots.names import child, shown
 from sessions.snapshots.objects import Objects
-from sessions.snapshots.tree import Fact
 from sessions.snapshots.values import (
     ChangeKind,
     Entry,
@@ -20,7 +19,6 @@ from sessions.snapshots.values import (
 
 _READABLE = 1 << 20  # bytes of a file that still gets a patch
 _PATCHES = 300
-_EMPTY_BLOB = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 
 _Place = tuple[str, str] | None
 """A work tree and the facts tree beside it ("" where there is none)."""
@@ -63,14 +61,10 @@ def _pairs(objects: Objects, old: _Place, new: _Place) -> Iterator[_Pair]:
 def _listing(objects: Objects, path: str, place: _Place) -> dict[str, tuple[Entry, _Place]]:
     if place is None:
         return {}
-    rows, below = tree.facts_of(objects, place[1] or None)
-    found: dict[str, tuple[Entry, _Place]] = {}
-    for item in objects.tree(place[0]):
-        fact = rows.get(shown(item.name), Fact(tree.usual_mode(item.mode), 0))
-        entry = tree.entry_of(child(path, item.name), item.mode, item.oid, fact)
-        inside = (item.oid, below.get(item.name, "")) if entry.kind is EntryKind.FOLDER else None
-        found[item.name] = (entry, inside)
-    return found
+    return {
+        item.name: (item.entry, (item.oid, item.facts or "") if item.entry.kind is EntryKind.FOLDER else None)
+        for item in tree.listing(objects, path, place[0], place[1] or None)
+    }
 
 
 def _differ(old: Entry | None, new: Entry | None) -> bool:
@@ -95,7 +89,7 @@ def _change(objects: Objects, pair: _Pair, *, patch: bool) -> tuple[FileChange, 
     text = None
     wanted = readable and not binary
     if wanted and patch:
-        text = objects.patch(old.digest if old else _EMPTY_BLOB, new.digest if new else _EMPTY_BLOB)
+        text = _patch(objects, old, new)
     change = FileChange(
         path=shown(pair.path),
         kind=_kind(old, new),
@@ -110,6 +104,22 @@ def _change(objects: Objects, pair: _Pair, *, patch: bool) -> tuple[FileChange, 
         patch=text,
     )
     return change, wanted and not patch
+
+
+def _patch(objects: Objects, old: Entry | None, new: Entry | None) -> str:
+    if old and new:
+        return objects.patch(old.digest, new.digest)
+    whole = old or new
+    assert whole is not None
+    text = objects.read(whole.digest, "blob").decode("utf-8", "backslashreplace")
+    lines = text.split("\n")
+    ended = lines[-1] == ""
+    lines = lines[:-1] if ended else lines
+    if not lines:
+        return ""
+    sign, span = ("-", f"@@ -1,{len(lines)} +0,0 @@") if old else ("+", f"@@ -0,0 +1,{len(lines)} @@")
+    body = "".join(f"{sign}{line}\n" for line in lines)
+    return f"{span}\n{body}" + ("" if ended else "\\ No newline at end of file\n")
 
 
 def _kind(old: Entry | None, new: Entry | None) -> ChangeKind:

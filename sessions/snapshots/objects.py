@@ -38,6 +38,7 @@ def quiet_environment(git_dir: Path) -> dict[str, str]:
     GitPython can add variables and not take any away, so every GIT_* one that we inherited is emptied."""
     ours = {
         "GIT_DIR": os.fspath(git_dir),
+        "GIT_WORK_TREE": os.fspath(git_dir),
         "GIT_COMMON_DIR": os.fspath(git_dir),
         "GIT_OBJECT_DIRECTORY": os.fspath(git_dir / "objects"),
         "GIT_CONFIG_NOSYSTEM": "1",
@@ -87,7 +88,10 @@ class Objects:
 
     def create(self) -> None:
         self.git_dir.mkdir(mode=0o700)
-        self.git.init("--quiet", "--bare", "--template=", "--initial-branch=none", "--object-format=sha1")
+        # Not `--bare`, which refuses to work where GIT_WORK_TREE is set at all.
+        self.git.init("--quiet", "--template=", "--initial-branch=none", "--object-format=sha1")
+        self.git.config("--local", "--unset", "core.worktree")
+        self.git.config("--local", "core.bare", "true")
         (self.git_dir / "objects" / "pack").mkdir(exist_ok=True)
 
     def close(self) -> None:
@@ -163,10 +167,6 @@ class Objects:
         lines = bytes(text).decode("utf-8", "backslashreplace")
         start = lines.find("\n@@ ")
         return lines[start + 1 :] if start >= 0 else ""
-
-    def empty_blob(self) -> str:
-        """Write-free: git knows this one by heart."""
-        return "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 
 
 def parse_tree(data: bytes) -> Iterator[TreeEntry]:

@@ -14,7 +14,7 @@ from sessions.snapshots.folders import CTIME, MODE, MTIME, SIZE, Key, is_folder,
 from sessions.snapshots.memory import Memory
 from sessions.snapshots.names import ENTRIES, child, shown, to_tree, tree_path
 from sessions.snapshots.nested import describe
-from sessions.snapshots.objects import EMPTY_TREE, blob_id
+from sessions.snapshots.objects import blob_id
 from sessions.snapshots.room import Room
 from sessions.snapshots.rules import Rules
 from sessions.snapshots.tally import condensed, totals
@@ -111,12 +111,10 @@ class Taking:
             self._start_over()
             walked, folders = self._look_and_read()
         left = self.before.keys() - walked.folders.keys()
-        emptied = {path.rpartition("/")[0] for path in left if path}
+        parents = {path.rpartition("/")[0] for path in left if path}
         for path, folder in folders.items():
-            if folder is not self.before.get(path) or path in emptied:
+            if folder is not self.before.get(path) or path in parents:
                 self._describe_folder(path, folder, walked)
-        for path in walked.hollow:
-            self.changes.placed.append((b"040000", EMPTY_TREE, b"work/" + tree_path(path)))
         for path in left:
             self.changes.deleted += [b"work/" + tree_path(path), b"facts/" + tree_path(path)]
         return Taken(self._manifest(walked, folders), folders)
@@ -316,13 +314,11 @@ class Taking:
         was = old.stored if old else {}
         base = tree_path(path) + b"/" if path else b""
         rows: list[tuple[object, ...]] = []
-        subfolders = 0
         for name in sorted(folder.entries):
             key = folder.entries[name]
             below = child(path, name)
             if is_folder(key):
                 if below in walked.folders or below in walked.hollow:
-                    subfolders += 1
                     rows.append((shown(name), key[MODE], key[MTIME]))
                 continue
             stored = folder.stored.get(name)
@@ -342,8 +338,6 @@ class Taking:
                 self.changes.placed.append((mode, oid, b"work/" + base + to_tree(os.fsencode(name))))
         for name in was.keys() - folder.stored.keys():
             self.changes.deleted.append(b"work/" + base + to_tree(os.fsencode(name)))
-        if not folder.stored and not subfolders:
-            self.changes.placed.append((b"040000", EMPTY_TREE, (b"work/" + base).rstrip(b"/")))
         self.changes.facts.append((msgspec.json.encode(rows), b"facts/" + base + ENTRIES.encode()))
 
     # -- the manifest -------------------------------------------------------------------------------------
@@ -383,8 +377,6 @@ class Taking:
         for path in sorted(self.changes.deleted):
             writer.delete(path)
         for mode, oid, path in self.changes.placed:
-            if mode == b"040000":
-                writer.delete(path)
             writer.place(mode, oid, path)
         for data, path in self.changes.facts:
             writer.place_text(data, path)

@@ -52,27 +52,24 @@ class Verifier:
             try:
                 self._checked(work, "tree")
                 self._check_facts(facts)
-                rows, below = tree.facts_of(self._objects, facts)
-                items = self._objects.tree(work)
+                items = tree.listing(self._objects, path, work, facts)
             except Broken as error:
                 found.append(f"{label}: folder {shown(path) or '.'}: {error}")
                 continue
             for item in items:
                 here = child(path, item.name)
-                fact = rows.get(shown(item.name), tree.Fact(tree.usual_mode(item.mode), 0))
-                entry = tree.entry_of(here, item.mode, item.oid, fact)
-                if entry.kind is EntryKind.FOLDER:
-                    queue.append((here, item.oid, below.get(item.name)))
+                if item.entry.kind is EntryKind.FOLDER:
+                    queue.append((here, item.oid, item.facts))
                     continue
                 try:
                     blob = self._size(item.oid)
                 except Broken as error:
                     found.append(f"{label}: {shown(here)}: {error}")
                     continue
-                if stat.S_IFMT(fact.mode) != stat.S_IFMT(tree.usual_mode(item.mode)):
+                if stat.S_IFMT(item.entry.mode) != tree.type_of(item.git_mode):
                     found.append(f"{label}: {shown(here)}: its facts and its tree disagree about what it is")
                 files += 1
-                total += entry.size or 0 if entry.kind is EntryKind.ARTIFACT else blob
+                total += item.entry.size or 0 if item.entry.kind is EntryKind.ARTIFACT else blob
         return files, total
 
     def _check_facts(self, facts: str | None) -> None:

@@ -3,7 +3,7 @@
 from contextlib import suppress
 from subprocess import PIPE, Popen
 
-from sessions.snapshots.objects import Objects
+from sessions.snapshots.objects import EMPTY_TREE, Objects
 
 
 class Unwritten(Exception):
@@ -71,7 +71,9 @@ class Import:
         if self._process.wait() != 0:
             raise self._complaint()
         self._close_pipes()
-        return answer.split(b"\t")[0].split(b" ")[-1].decode()
+        return (
+            EMPTY_TREE if answer.startswith(b"missing") else answer.split(b"\t")[0].split(b" ")[-1].decode()
+        )
 
     def abort(self) -> None:
         """Stop, leaving no ref and at most a temporary file for `sweep`."""

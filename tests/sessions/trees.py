@@ -1,0 +1,97 @@
+"""Working trees for tests: how to fingerprint one, and how to become somebody who may not read all of it."""
+
+import hashlib
+import os
+import stat
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from sessions.snapshots import SnapshotPolicy, SnapshotStore
+
+Fingerprint = dict[bytes, tuple[Any, ...]]
+
+SMALL = SnapshotPolicy(artifact_threshold=1 << 16, disk_floor_bytes=0, max_seconds=30.0)
+NOBODY = 65534
+
+
+def fingerprint(root: Path, *, times: bool = False, without: tuple[bytes, ...] = ()) -> Fingerprint:
+    """Every path below `root` with its type, mode and contents; `times` adds the modification time."""
+    found: Fingerprint = {}
+    queue = [b""]
+    top = os.fsencode(root)
+    while queue:
+        here = queue.pop()
+        for entry in os.scandir(os.path.join(top, here)):
+            path = os.path.join(here, entry.name)
+            if path in without:
+                continue
+            found[path] = _one(entry, times)
+            if entry.is_dir(follow_symlinks=False):
+                queue.append(path)
+    return found
+
+
+def _one(entry: os.DirEntry[bytes], times: bool) -> tuple[Any, ...]:
+    status = entry.stat(follow_symlinks=False)
+    when = (status.st_mtime_ns,) if times else ()
+    if stat.S_ISLNK(status.st_mode):
+        return ("link", os.readlink(entry.path), *when)
+    if stat.S_ISDIR(status.st_mode):
+        return ("folder", oct(status.st_mode), *when)
+    digest = hashlib.sha256(Path(os.fsdecode(entry.path)).read_bytes()).hexdigest()
+    return ("file", oct(status.st_mode), status.st_size, digest, *when)
+
+
+def fill(root: Path, files: dict[str, str | bytes]) -> Path:
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return root
+
+
+def world(tmp_path: Path, policy: SnapshotPolicy = SMALL) -> tuple[SnapshotStore, Path]:
+    """An empty store and an empty working tree, side by side."""
+    work = tmp_path / "work"
+    work.mkdir()
+    return SnapshotStore.create(tmp_path / "store", policy), work
+
+
+def as_nobody(folder: Path, body: Callable[[], Any]) -> Any:
+    """What `body` returns in a child process without privileges, `folder` being its own.
+
+    Root may read everything, so a test about unreadable files has to stop being root."""
+    if os.geteuid() == 0:
+        for path in (folder, *folder.rglob("*")):
+            os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
+        for parent in folder.parents:
+            if parent != Path("/tmp") and parent.stat().st_uid == 0 and len(parent.parts) > 2:  # noqa: S108
+                parent.chmod(parent.stat().st_mode | 0o011)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        code = 1
+        try:
+            if os.geteuid() == 0:
+                os.setgroups([])
+                os.setgid(NOBODY)
+                os.setuid(NOBODY)
+            with os.fdopen(writing, "wb") as answer:
+                answer.write(msgspec.json.encode(body()))
+            code = 0
+        except BaseException:  # noqa: BLE001 - told to the parent by the exit status, to the reader by the text
+            traceback.print_exc(file=sys.stderr)
+        finally:
+            os._exit(code)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as answer:
+        said = answer.read()
+    _, status = os.waitpid(child, 0)
+    assert status == 0, "the unprivileged part failed; its traceback is on stderr"
+    return msgspec.json.decode(said)
