@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from sessions.events import Isolation, IsolationFound, ParticipantKind, SessionPolicy
+from sessions.events import Breaks, Isolation, IsolationFound, ParticipantKind, SessionPolicy
 from sessions.store import Record, Store
 
 if TYPE_CHECKING:
@@ -38,6 +38,13 @@ class Wish(msgspec.Struct, frozen=True):
     """The account of the participant's shells, for isolation `user`."""
     environment_folders: tuple[Path, ...] = ()
     """Where environments that are not installed are looked for too."""
+
+
+def agent_wish(environment: str, **changes: Any) -> Wish:
+    """Return the wish of an agent: no breaks but for its model service."""
+    policy = SessionPolicy(budget_ms=0, breaks=Breaks.PROCTOR)
+    given: dict[str, Any] = {"participant": "agent", "kind": ParticipantKind.AGENT, "policy": policy}
+    return Wish(environment, **{**given, **changes})
 
 
 class Plan(msgspec.Struct, frozen=True):
