@@ -1,0 +1,53 @@
+"""Runs the app on a real terminal and leaves that terminal as it was, whatever ends the app."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+
+from workbench.tui.app import WorkbenchApp
+from workbench.tui.source import Source
+from workbench.tui.terminal import ENDING, Ended, Terminal
+from workbench.tui.theme import chosen
+
+GRACE_SECONDS = 2.0
+"""How long an orderly exit may take after a signal."""
+
+
+def run_app(
+    source: Source, *, theme: str | None, shell: Callable[[], object] | None, rules: str, mouse: bool
+) -> int:
+    """Run until detached or over; 128 + n after signal n."""
+    terminal = Terminal()
+    colours = os.environ.get("NO_COLOR")
+    app = WorkbenchApp(source, theme=chosen(theme), shell=shell, rules=rules)
+    if colours is not None:
+        # The framework takes the variable away; shells opened from here must still see it.
+        os.environ["NO_COLOR"] = colours
+    try:
+        return asyncio.run(_until_done(app, terminal, mouse=mouse))
+    except Ended as ended:
+        return 128 + ended.number
+    finally:
+        terminal.restore()
+
+
+async def _until_done(app: WorkbenchApp, terminal: Terminal, *, mouse: bool) -> int:
+    loop = asyncio.get_running_loop()
+
+    def end(number: int) -> None:
+        app.exit(128 + number)
+        loop.call_later(GRACE_SECONDS, _give_up, terminal, number)
+
+    for number in ENDING:
+        loop.add_signal_handler(number, end, number)
+    code = await app.run_async(mouse=mouse)
+    return app.return_code or 0 if code is None else code
+
+
+def _give_up(terminal: Terminal, number: int) -> None:
+    terminal.restore()
+    os._exit(128 + number)
+
+

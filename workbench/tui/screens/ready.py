@@ -1,0 +1,231 @@
+"""Before the clock runs: what this is, how it will be measured, the rules, and one big key to begin."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+
+from sessions.events import Breaks, Interruptions, Isolation, ScoringTime, Variant
+from sessions.state import SessionState
+from workbench.tui import words
+from workbench.tui.ink import EMPTY, Line, Span, Tone, gauge
+from workbench.tui.markdown import page_of
+from workbench.tui.messages import Ask
+from workbench.tui.screens.dialog import fact, key_line, paragraph
+from workbench.tui.source import Mode
+from workbench.tui.text import one_line
+from workbench.tui.view import View
+from workbench.tui.widgets.drawing import Drawing
+from workbench.tui.widgets.rows import Rows
+
+_BREAKS = {
+    Breaks.ALLOWED: "allowed; the clock stands meanwhile",
+    Breaks.PROCTOR: "only a proctor may stop the clock",
+    Breaks.NONE: "none",
+}
+_SCORING = {ScoringTime.COUNTED: "counts as your time", ScoringTime.EXCLUDED: "stops the clock"}
+_INTERRUPTIONS = {
+    Interruptions.AUTO: "a reboot is credited, the rest counts",
+    Interruptions.COUNTED: "count as your time",
+    Interruptions.CREDITED: "are credited",
+}
+_ISOLATION = {
+    Isolation.USER: ("user", Tone.GOOD, "  the host's files belong to another user"),
+    Isolation.SANDBOX: ("sandbox", Tone.GOOD, "  shells do not see held-out data and records"),
+    Isolation.NONE: ("unprotected", Tone.WARN, "  nothing is masked; marked so everywhere"),
+}
+ROOM = 17
+
+
+def ready_lines(view: View, width: int) -> list[Line]:
+    """Return the page above its last line of keys."""
+    state = view.state
+    opened, environment = state.opened, state.opened.environment
+    measure = min(84, width)
+    lines: list[Line] = [
+        ((one_line(environment.title), Tone.STRONG),),
+        *paragraph(environment.summary, Tone.TEXT, measure),
+        EMPTY,
+        (("HOW IT IS MEASURED ", Tone.LABEL), ("─" * max(0, measure - 19), Tone.FAINT)),
+        EMPTY,
+        fact("time", (words.spoken_time(state.clock.budget_ms), Tone.STRONG), (_budget_note(state), Tone.MUTED), room=ROOM),
+        fact("profile", one_line(opened.profile), (f"  on {one_line(opened.hardware.label)}", Tone.MUTED), room=ROOM),
+        fact("score", one_line(environment.raw_label), (f"  {words.better(environment.direction)}; {_counting(state)}", Tone.MUTED), room=ROOM),
+        fact("hand in", ", ".join(one_line(path) for path in environment.deliverables), room=ROOM),
+        fact("breaks", _BREAKS[opened.policy.breaks], room=ROOM),
+        fact("scoring", _SCORING[opened.policy.scoring_time], room=ROOM),
+        fact("interruptions", _INTERRUPTIONS[opened.policy.interruptions], room=ROOM),
+        _isolation(state),
+        fact("work folder", one_line(opened.work_tree), room=ROOM),
+        EMPTY,
+        (("BEFORE YOU BEGIN ", Tone.LABEL), ("─" * max(0, measure - 17), Tone.FAINT)),
+        EMPTY,
+        *_starting(view, measure),
+        _rules(state),
+        EMPTY,
+    ]  # fmt: skip
+    return [*lines, *_begin(view)]
+
+
+def _budget_note(state: SessionState) -> str:
+    return "  reading the brief counts; it appears when the clock starts"
+
+
+def _counting(state: SessionState) -> str:
+    which = f"the {state.opened.environment.counting.value} valid score counts"
+    if state.opened.policy.variant is Variant.HIDDEN_SCORE or state.opened.environment.scores_hidden:
+        return which + "; you will not see scores"
+    return which
+
+
+def _isolation(state: SessionState) -> Line:
+    name, tone, words_ = _ISOLATION[state.opened.isolation.level]
+    return fact("isolation", (name, tone), (words_, Tone.MUTED), room=ROOM)
+
+
+def _starting(view: View, measure: int) -> list[Line]:
+    """Say how far the starting score is: it costs no time."""
+    row = view.state.starting
+    if row is not None:
+        if row.raw is None and not view.state.scores_hidden:
+            return [fact("× starting score", (words.status(row.status), Tone.BAD), f"  {one_line(row.message)}", room=ROOM)]
+        value = "taken" if view.state.scores_hidden else words.raw(row.raw)
+        return [fact("✓ starting score", (value, Tone.STRONG), (f"  took {words.took(row.seconds)}", Tone.MUTED), room=ROOM)]
+    pending = view.state.pending
+    stage = one_line(pending[0].stage) if pending and pending[0].stage else "being taken"
+    fraction = pending[0].fraction if pending else None
+    value_line: list[Span] = [(stage, Tone.ACCENT)]
+    if fraction is not None:
+        value_line += [("  ", Tone.TEXT), *gauge(fraction, 24), (f" {fraction * 100:.0f} %", Tone.MUTED)]
+    return [fact("… starting score", *value_line, ("  costs no time", Tone.MUTED), room=ROOM)][: max(1, measure)]
+
+
+def _rules(state: SessionState) -> Line:
+    if state.consented:
+        return fact("✓ rules", "read and agreed to", room=ROOM)
+    return fact("… rules", ("press r to read them and agree", Tone.ACCENT), room=ROOM)
+
+
+def able(view: View) -> bool:
+    """Whether the clock can be started now."""
+    starting = view.state.starting
+    scored = starting is not None and (starting.raw is not None or view.state.scores_hidden)
+    return view.state.consented and scored and view.mode is Mode.LIVE and view.link.up
+
+
+def _begin(view: View) -> list[Line]:
+    if view.mode is not Mode.LIVE:
+        return [(("the clock has not been started", Tone.MUTED),)]
+    if able(view):
+        return [((" Press Enter to start the clock ", Tone.BAND_INFO),)]
+    missing = []
+    if view.state.starting is None:
+        missing.append("the starting score")
+    if not view.state.consented:
+        missing.append("your agreement to the rules")
+    return [((f"Enter starts the clock once {' and '.join(missing) or 'the host answers'} is there", Tone.MUTED),)]
+
+
+class ReadySheet(Drawing, can_focus=True):
+    """See `ready_lines`."""
+
+    def draw(self, view: View, width: int, height: int) -> list[Line]:  # noqa: ARG002
+        return ready_lines(view, width)
+
+
+class ReadyPage(Screen[None]):
+    """Leaves by itself when the clock starts."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "begin", "start the clock", show=False),
+        Binding("r", "rules", "rules", show=False),
+        Binding("q", "app.detach", "detach", show=False),
+        Binding("h", "app.health", "health", show=False),
+        Binding("question_mark", "app.keys", "keys", show=False),
+    ]
+
+    def __init__(self, view: View, rules: str) -> None:
+        super().__init__(classes="page")
+        self._view = view
+        self._rules = rules
+
+    def compose(self) -> ComposeResult:
+        yield ReadySheet(id="ready")
+        from workbench.tui.widgets.lines import Words
+
+        yield Words([key_line((("enter", "start the clock"), ("r", "rules"), ("h", "health"), ("q", "detach")))])
+
+    def on_mount(self) -> None:
+        self.query_one(ReadySheet).focus()
+        self.show(self._view)
+
+    def show(self, view: View) -> None:
+        self._view = view
+        self.query_one(ReadySheet).show(view)
+
+    def action_begin(self) -> None:
+        if able(self._view):
+            self.post_message(Ask("start_clock"))
+        elif not self._view.state.consented and self._view.mode is Mode.LIVE:
+            self.action_rules()
+
+    def action_rules(self) -> None:
+        agreed = self._view.state.consented or self._view.mode is not Mode.LIVE
+        self.app.push_screen(RulesPage(self._view, self._rules, agreed=agreed), self._consent)
+
+    def _consent(self, agrees: bool | None) -> None:
+        if agrees:
+            digest = sha256(self._rules.encode()).hexdigest()
+            self.post_message(Ask("consent", {"rules_sha256": digest}))
+
+
+class RulesText(Rows):
+    """The rules, set and scrolling."""
+
+    def __init__(self, rules: str) -> None:
+        super().__init__()
+        self._rules = rules
+
+    def scrolling(self, view: View, width: int) -> list[Line]:  # noqa: ARG002
+        return page_of(self._rules, width - 1).lines
+
+
+class RulesPage(Screen[bool]):
+    """Agreement is one explicit key, offered where the rules can be read."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "agree", "agree", show=False),
+        Binding("escape,q", "back", "back", show=False),
+    ]
+
+    def __init__(self, view: View, rules: str, *, agreed: bool) -> None:
+        super().__init__(classes="page")
+        self._view = view
+        self._rules = rules
+        self._agreed = agreed
+
+    def compose(self) -> ComposeResult:
+        yield RulesText(self._rules)
+        from workbench.tui.widgets.lines import Words
+
+        keys = [("esc", "back")] if self._agreed else [("y", "I have read the rules and agree to them"), ("esc", "back")]
+        yield Words([key_line([*keys, ("↑ ↓", "scroll")])])
+
+    def on_mount(self) -> None:
+        text = self.query_one(RulesText)
+        text.show(self._view)
+        text.focus()
+
+    def show(self, view: View) -> None:
+        self._view = view
+
+    def action_agree(self) -> None:
+        if not self._agreed:
+            self.dismiss(True)
+
+    def action_back(self) -> None:
+        self.dismiss(False)

@@ -1,0 +1,209 @@
+"""Confirmation before submit, and the page after it: final score, survey, closing figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.screen import Screen
+from textual.widget import Widget
+from textual.widgets import Input, OptionList
+from textual.widgets.option_list import Option
+
+from environments.contract import Counting, SurveyQuestion
+from sessions.state import Phase, ScoreRow, SessionState
+from workbench.tui import words
+from workbench.tui.ink import EMPTY, Line, Span, Tone
+from workbench.tui.messages import Ask
+from workbench.tui.screens.dialog import Dialog, fact, key_line, paragraph
+from workbench.tui.source import Mode
+from workbench.tui.text import one_line
+from workbench.tui.view import View
+from workbench.tui.widgets.lines import Words
+
+WORD = "submit"
+
+
+def figure_of(row: ScoreRow | None, state: SessionState) -> tuple[Span, ...]:
+    """Return a score in words for a fact's value."""
+    if state.scores_hidden:
+        return (("hidden in this session", Tone.MUTED),)
+    if row is None:
+        return (("none", Tone.WARN),)
+    norm = "" if row.normalised is None else f"  normalised {words.normalised(row.normalised)}"
+    return ((words.raw(row.raw), Tone.STRONG), (f"{norm}  #{row.number}", Tone.MUTED))
+
+
+def submit_lines(view: View) -> list[Line]:
+    """Return what a person must know before they end their session."""
+    state = view.state
+    last = state.opened.environment.counting is Counting.LAST
+    lines = [
+        fact("time left", (words.countdown(view.remaining_ms), Tone.STRONG), (" will be given up", Tone.MUTED)),
+        fact("best", *figure_of(state.best, state), "" if last or state.scores_hidden else "  ★ counts"),
+        fact("last", *figure_of(state.last_valid, state), "  ★ counts" if last else ""),
+        fact("changed", *_changed(view)),
+    ]
+    if state.pending:
+        lines.append(fact("running", (f"{words.count(len(state.pending), 'score')} still waiting or running", Tone.WARN)))
+    return [*lines, EMPTY, *paragraph(
+        "The work folder is frozen, a final snapshot is taken and scored. This cannot be undone.")]  # fmt: skip
+
+
+def _changed(view: View) -> tuple[Span, ...]:
+    if view.changed_problem:
+        return ((one_line(view.changed_problem), Tone.WARN),)
+    if view.changed is None:
+        return (("looking for changes …", Tone.MUTED),)
+    if not view.changed:
+        return (("nothing since the last snapshot", Tone.TEXT),)
+    first = ", ".join(one_line(one.path) for one in view.changed[:2])
+    more = f" and {len(view.changed) - 2} more" if len(view.changed) > 2 else ""
+    return ((f"{words.count(len(view.changed), 'file')} not yet scored: {first}{more}", Tone.WARN),)
+
+
+class SubmitDialog(Dialog[bool]):
+    """Asks for the word itself, so that no stray key ends eight hours."""
+
+    title_text = "Submit and finish"
+
+    def __init__(self, view: View) -> None:
+        super().__init__(classes="-warn")
+        self._view = view
+
+    def body(self) -> Iterable[Widget]:
+        yield Words(submit_lines(self._view), id="facts")
+        yield Input(placeholder=f"type {WORD} to finish", id="words")
+
+    def keys(self) -> Sequence[tuple[str, str]]:
+        return (("enter", "submit"), ("esc", "go on working"))
+
+    def show(self, view: View) -> None:
+        self.query_one("#facts", Words).put(submit_lines(view))
+
+    @on(Input.Submitted)
+    def _take(self, event: Input.Submitted) -> None:
+        if event.value.strip().lower() == WORD:
+            self.dismiss(True)
+        else:
+            event.input.value = ""
+            event.input.placeholder = f"not submitted: type the word {WORD}"
+
+
+def closing_lines(view: View) -> list[Line]:
+    """Return how the session stands after submission or deadline."""
+    state = view.state
+    ended = state.submitted_at or state.deadline_at or (view.state.last.at if state.closed else None)
+    how = "submitted" if state.submitted_at else "time was up" if state.deadline_at else "ended"
+    lines = [fact("how", how, (f"  {ended[:16].replace('T', ' ')} UTC" if ended else "", Tone.MUTED))]
+    used = words.clock_time(state.elapsed_ms(view.now))
+    lines.append(fact("time used", used, (f"  of {words.spoken_time(state.clock.budget_ms)}", Tone.MUTED)))
+    lines.append(fact("scores", words.count(sum(1 for row in state.scores if row.number), "call")))
+    if state.pending:
+        row = state.pending[0]
+        stage = one_line(row.stage) or "waiting"
+        percent = "" if row.fraction is None else f" {row.fraction * 100:.0f} %"
+        lines.append(fact("final score", (f"{stage}{percent}", Tone.ACCENT)))
+    lines.append(fact("counts", *figure_of(state.counted, state)))
+    if state.phase is Phase.CLOSED:
+        lines.append(fact("record", ("closed and sealed", Tone.GOOD), (f"  {one_line(state.opened.session)}", Tone.MUTED)))
+    elif not state.pending and (state.survey is not None or not state.opened.environment.survey):
+        lines.append(fact("record", ("closing …", Tone.ACCENT)))
+    return lines
+
+
+class Question(Vertical):
+    """One question of the survey with its answer."""
+
+    DEFAULT_CSS = "Question { height: auto; }"
+
+    def __init__(self, question: SurveyQuestion) -> None:
+        super().__init__()
+        self.question = question
+
+    def compose(self) -> ComposeResult:
+        yield Words(paragraph(self.question.ask, Tone.LABEL))
+        if self.question.choices:
+            # Options are made of Content, so that a choice is never read as markup.
+            from textual.content import Content
+
+            yield OptionList(*(Option(Content(one_line(choice))) for choice in self.question.choices))
+        else:
+            yield Input(placeholder="free text; empty is fine")
+
+    @property
+    def answer(self) -> str:
+        for choices in self.query(OptionList):
+            at = choices.highlighted
+            return "" if at is None else self.question.choices[at]
+        return self.query_one(Input).value
+
+
+class FinishPage(Screen[None]):
+    """After the work: what was reached, the survey, and that all is safe."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+s", "send", "send the survey", show=False, priority=True),
+        Binding("q,escape", "leave", "leave", show=False),
+        Binding("m", "look", "main screen", show=False),
+    ]
+
+    def __init__(self, view: View) -> None:
+        super().__init__(classes="page")
+        self._view = view
+        self._sent = False
+
+    @property
+    def asks(self) -> bool:
+        """Whether the survey is still to be answered."""
+        state = self._view.state
+        return bool(
+            state.opened.environment.survey
+            and state.survey is None
+            and state.phase is Phase.FINISHING
+            and self._view.mode is Mode.LIVE
+        )
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(can_focus=False):
+            yield Words(self._title(), id="title")
+            yield Words(closing_lines(self._view), id="closing")
+            if self.asks:
+                with Vertical(id="survey"):
+                    yield Words([EMPTY, (("A few questions", Tone.STRONG),), EMPTY])
+                    for question in self._view.state.opened.environment.survey:
+                        yield Question(question)
+        yield Words([self._keys()], id="finish-keys")
+
+    def _title(self) -> list[Line]:
+        closed = self._view.state.phase is Phase.CLOSED
+        text = "The session is closed. Thank you." if closed else "The work is over"
+        return [((text, Tone.STRONG),), EMPTY]
+
+    def _keys(self) -> Line:
+        keys = [("ctrl+s", "send the answers"), ("tab", "next question")] if self.asks else [("q", "leave")]
+        return key_line([*keys, ("m", "main screen")] if not self.asks else keys)
+
+    def show(self, view: View) -> None:
+        self._view = view
+        self.query_one("#title", Words).put(self._title())
+        self.query_one("#closing", Words).put(closing_lines(view))
+        self.query_one("#finish-keys", Words).put([self._keys()])
+        if not self.asks:
+            for survey in self.query("#survey"):
+                survey.display = False
+
+    def action_send(self) -> None:
+        if self.asks:
+            answers = {each.question.key: each.answer for each in self.query(Question)}
+            self.post_message(Ask("survey", {"answers": answers}, done="answers sent"))
+
+    def action_leave(self) -> None:
+        self.app.exit(0)
+
+    def action_look(self) -> None:
+        self.dismiss(None)

@@ -1,0 +1,77 @@
+"""Keeps the terminal whole: lends it to a shell and takes it back, and restores it after HUP, TERM or a crash."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import termios
+from collections.abc import Iterator
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from textual.app import App
+
+_RESET = (
+    "\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1015l"  # mouse
+    "\x1b[?2004l\x1b[?1004l\x1b[?2048l\x1b[<u"  # paste, focus, resize reports, keyboard protocol
+    "\x1b[?1049l\x1b[?25h\x1b[0m"  # alternate screen, cursor, colours
+)
+ENDING = (signal.SIGHUP, signal.SIGTERM)
+
+
+class Ended(BaseException):
+    """A signal told us to end while somebody else had the terminal."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+class Terminal:
+    """The terminal's modes as they were, to be put back whatever happens."""
+
+    def __init__(self) -> None:
+        self._fd = sys.__stdin__.fileno() if sys.__stdin__ and sys.__stdin__.isatty() else None
+        self._modes: list[Any] | None = None
+        if self._fd is not None:
+            with contextlib.suppress(termios.error):
+                self._modes = termios.tcgetattr(self._fd)
+
+    def restore_modes(self) -> None:
+        """Put line discipline and echo back; quiet when the terminal is gone."""
+        if self._fd is not None and self._modes is not None:
+            with contextlib.suppress(termios.error, OSError):
+                termios.tcsetattr(self._fd, termios.TCSADRAIN, self._modes)
+
+    def restore(self) -> None:
+        """Put modes and screen back."""
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            if sys.__stderr__ is not None and sys.__stderr__.isatty():
+                os.write(sys.__stderr__.fileno(), _RESET.encode())
+        self.restore_modes()
+
+
+@contextlib.contextmanager
+def lent(app: App[Any]) -> Iterator[None]:
+    """Suspend the app; afterwards the modes are as before, however the shell left them."""
+    terminal = Terminal()
+    before = {number: signal.signal(number, _end) for number in ENDING}
+    before[signal.SIGINT] = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with app.suspend():
+            cooked = Terminal()
+            try:
+                yield
+            finally:
+                cooked.restore_modes()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        del terminal
+
+
+def _end(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+    raise Ended(number)

@@ -1,0 +1,1 @@
+"""The panels: each draws one part of the view."""

@@ -1,0 +1,104 @@
+"""A panel drawn by a pure function of the view; only the cells that changed are sent to the terminal."""
+
+from __future__ import annotations
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.geometry import Region
+from textual.strip import Strip
+from textual.widget import Widget
+
+from workbench.tui.ink import Line, Tone, block
+from workbench.tui.view import View
+
+TONES = {f"tone--{tone.value}" for tone in Tone}
+
+
+def strip_of(drawn: Line, widget: Widget) -> Strip:
+    """Return a line with the colours that the stylesheet gives its tones."""
+    segments = [Segment(text, style_of(widget, tone)) for text, tone in drawn if text]
+    return Strip(segments)
+
+
+def style_of(widget: Widget, tone: Tone) -> Style:
+    return widget.get_component_rich_style(f"tone--{tone.value}")
+
+
+class Drawing(Widget, inherit_bindings=False):
+    """Base of the panels. Subclasses say what to draw; they hold nothing but how it is looked at."""
+
+    COMPONENT_CLASSES = TONES
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002  (Textual's own name)
+        super().__init__(id=id, classes=classes, markup=False)
+        self._view: View | None = None
+        self._drawn: list[Line] = []
+        self._strips: dict[int, Strip] = {}
+
+    def draw(self, view: View, width: int, height: int) -> list[Line]:
+        """Return what the panel shows, at most `height` lines."""
+        raise NotImplementedError
+
+    def show(self, view: View) -> None:
+        """Take the view and redraw what differs."""
+        self._view = view
+        self.redraw()
+
+    def redraw(self) -> None:
+        """Draw again and refresh the smallest region that covers each line's changes."""
+        width, height = self.size
+        if self._view is None or not width or not height or not self.is_attached:
+            return
+        drawn = block(self.draw(self._view, width, height), width, height)
+        before, self._drawn = self._drawn, drawn
+        if len(before) != len(drawn):
+            self._strips.clear()
+            self.refresh()
+            return
+        for y, (old, new) in enumerate(zip(before, drawn, strict=True)):
+            if old != new:
+                self._strips.pop(y, None)
+                left, right = changed_cells(old, new)
+                self.refresh(Region(left, y, max(1, right - left), 1))
+
+    def on_resize(self) -> None:
+        self._drawn = []
+        self.redraw()
+
+    def notify_style_update(self) -> None:
+        self._strips.clear()
+        super().notify_style_update()
+
+    def on_focus(self) -> None:
+        self.redraw()
+
+    def on_blur(self) -> None:
+        self.redraw()
+
+    def render_line(self, y: int) -> Strip:
+        if y >= len(self._drawn):
+            return Strip.blank(self.size.width, self.rich_style)
+        strip = self._strips.get(y)
+        if strip is None:
+            strip = self._strips[y] = strip_of(self._drawn[y], self)
+        return strip
+
+    def text(self) -> str:
+        """Return what is shown, for tests."""
+        return "\n".join("".join(text for text, _ in drawn).rstrip() for drawn in self._drawn)
+
+
+def changed_cells(old: Line, new: Line) -> tuple[int, int]:
+    """Return the first cell that differs, and the cell after the last; whole lines where widths may differ."""
+    before, after = _cells(old), _cells(new)
+    if before is None or after is None or len(before) != len(after):
+        return 0, max(len(before or ()), len(after or ()), sum(len(text) * 2 for text, _ in new))
+    differing = [x for x, (one, other) in enumerate(zip(before, after, strict=True)) if one != other]
+    return (differing[0], differing[-1] + 1) if differing else (0, 0)
+
+
+def _cells(drawn: Line) -> list[tuple[str, Tone]] | None:
+    """Return one entry a cell, or None where a character is not one cell wide."""
+    if any(character > "\u2fff" or "\u0300" <= character <= "\u036f" for text, _ in drawn for character in text):
+        return None
+    return [(character, tone) for text, tone in drawn for character in text]

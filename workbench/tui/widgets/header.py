@@ -1,0 +1,56 @@
+"""The first line: what is worked on, whether everything is well, and whose session it is."""
+
+from __future__ import annotations
+
+from sessions.events import Isolation, Light, Part
+from sessions.state import Health
+from workbench.tui.ink import Line, Span, Tone, beside, cells
+from workbench.tui.source import Mode
+from workbench.tui.text import cut, plain
+from workbench.tui.view import View
+from workbench.tui.widgets.drawing import Drawing
+
+LIGHTS = ((Part.RECORDER, "recording"), (Part.SNAPSHOTS, "snapshots"), (Part.HOST, "host"))
+_MARKS = {Light.GREEN: ("●", Tone.GOOD), Light.AMBER: ("▲", Tone.WARN), Light.RED: ("■", Tone.BAD)}
+
+
+def light_of(view: View, part: Part) -> Light:
+    """Return a part's light; a host that does not answer is red whatever it last said."""
+    if part is Part.HOST and not view.link.up:
+        return Light.RED
+    health: Health | None = view.state.health.get(part)
+    return health.light if health else Light.GREEN
+
+
+def lights(view: View) -> Line:
+    """Return the three lights; what is not green is also named in a band below."""
+    spans: list[Span] = []
+    for part, name in LIGHTS:
+        light = light_of(view, part)
+        mark, tone = _MARKS[light]
+        spans += [(f"{mark} ", tone), (f"{name}  ", Tone.MUTED if light is Light.GREEN else tone)]
+    return tuple(spans)
+
+
+def header(view: View, width: int) -> Line:
+    opened = view.state.opened
+    isolation = opened.isolation.level
+    left: list[Span] = [
+        (" " + cut(plain(opened.environment.slug), max(12, width // 3)), Tone.STRONG),
+        (f"  {plain(opened.profile)} · ", Tone.MUTED),
+        ("unprotected", Tone.WARN) if isolation is Isolation.NONE else (isolation.value, Tone.MUTED),
+    ]
+    if view.mode is not Mode.LIVE:
+        left.append((f"  {view.mode.value.upper()}", Tone.ACCENT))
+    who = (cut(plain(opened.participant), 16), Tone.TEXT), (f" · {plain(opened.session)} ", Tone.MUTED)
+    middle = lights(view)
+    if cells(tuple(left)) + cells(middle) + cells(who) + 6 > width:
+        return beside(tuple(left), (*middle, who[0], (" ", Tone.TEXT)), width)
+    return beside(tuple(left), (*middle, ("    ", Tone.TEXT), *who), width)
+
+
+class Header(Drawing):
+    """See `header`."""
+
+    def draw(self, view: View, width: int, height: int) -> list[Line]:  # noqa: ARG002
+        return [header(view, width)]

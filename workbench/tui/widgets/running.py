@@ -1,0 +1,86 @@
+"""What the scorer is doing: stage, percent, seconds, queue; or how the last score and check went."""
+
+from __future__ import annotations
+
+from environments.contract import ScoreStatus
+from sessions.clock import parse_utc
+from sessions.state import ScoreRow, SessionState
+from workbench.tui import words
+from workbench.tui.ink import Line, Tone, beside, gauge, heading
+from workbench.tui.text import cut, one_line
+from workbench.tui.view import View
+from workbench.tui.widgets.drawing import Drawing
+
+
+def running(view: View, width: int, height: int) -> list[Line]:
+    state = view.state
+    pending = state.pending
+    right: Line = ()
+    if len(pending) > 1:
+        right = ((f"{len(pending) - 1} waiting", Tone.ACCENT),)
+    lines = [heading("SCORING", width, right=right)]
+    lines += _busy(view, pending[0], width) if pending else _idle(state, width)
+    return lines[:height]
+
+
+def _busy(view: View, row: ScoreRow, width: int) -> list[Line]:
+    seconds = (parse_utc(view.now.at) - parse_utc(row.at)).total_seconds()
+    stage = one_line(row.stage) or "waiting for the scorer"
+    name = "starting score" if row.number == 0 else f"#{row.number}"
+    percent = "" if row.fraction is None else f"  {row.fraction * 100:.0f} %"
+    left: Line = ((f"{name}  ", Tone.STRONG), (stage, Tone.TEXT), (percent, Tone.ACCENT))
+    cancel = "   [x] cancel" if view.can_act and row.number else ""
+    right: Line = ((words.clock_time(int(max(0.0, seconds) * 1000)), Tone.TEXT), (cancel, Tone.MUTED))
+    bar: Line = gauge(row.fraction, width) if row.fraction is not None else (("─" * width, Tone.TRACK),)
+    return [beside(left, right, width), bar]
+
+
+def _idle(state: SessionState, width: int) -> list[Line]:
+    lines: list[Line] = []
+    last = next((row for row in reversed(state.scores) if not row.pending and row.number), None)
+    if last is None:
+        lines.append((("idle · s scores the work folder as it is, as often as you like", Tone.MUTED),))
+    else:
+        lines.append(_last(last, state, width))
+    lines.append(_check(state, width))
+    return lines
+
+
+def _last(row: ScoreRow, state: SessionState, width: int) -> Line:
+    good = row.status is ScoreStatus.VALID
+    head = f"last #{row.number}  "
+    if good and not state.scores_hidden:
+        figure = words.raw(row.raw) + ("" if row.normalised is None else f"  norm {words.normalised(row.normalised)}")
+        delta = f"  {words.change(row.change)}" if row.change is not None else ""
+        spans: Line = (
+            (head, Tone.MUTED),
+            (figure, Tone.STRONG),
+            (delta, words.change_tone(row.change, state.direction)),
+            (f"  {one_line(row.message)}", Tone.MUTED),
+        )
+        return spans
+    status = words.status(row.status)
+    tone = Tone.TEXT if good else words.STATUS_TONES[row.status or ScoreStatus.CANCELLED]
+    message = "" if state.scores_hidden and good else one_line(row.message)
+    return ((head, Tone.MUTED), (f"{status}  ", tone), (cut(message, width), Tone.TEXT))
+
+
+def _check(state: SessionState, width: int) -> Line:
+    check = state.last_check
+    if check is None:
+        return (("c checks files and rules without a score", Tone.FAINT if state.checks else Tone.MUTED),)
+    if check.fault:
+        return (("check  ", Tone.MUTED), ("broke  ", Tone.WARN), (cut(one_line(check.fault), width), Tone.TEXT))
+    if check.accepted:
+        return (("check  ", Tone.MUTED), ("accepted", Tone.GOOD), (f"  in {words.took(check.seconds)}", Tone.MUTED))
+    first = check.problems[0] if check.problems else None
+    what = one_line(first.what) + (f" at {one_line(first.where)}" if first.where else "") if first else ""
+    more = f" (+{len(check.problems) - 1})" if len(check.problems) > 1 else ""
+    return (("check  ", Tone.MUTED), ("not accepted  ", Tone.BAD), (cut(what + more, width), Tone.TEXT))
+
+
+class Running(Drawing):
+    """See `running`."""
+
+    def draw(self, view: View, width: int, height: int) -> list[Line]:
+        return running(view, width, height)

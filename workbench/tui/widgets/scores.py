@@ -1,0 +1,127 @@
+"""The score table: newest first, aligned, with a star on the one that counts."""
+
+from __future__ import annotations
+
+from environments.contract import ScoreStatus
+from sessions.state import ScoreRow, SessionState
+from workbench.tui import words
+from workbench.tui.ink import Line, Span, Tone
+from workbench.tui.text import fit, one_line
+from workbench.tui.view import View
+from workbench.tui.widgets.rows import Rows
+
+NARROW = 60
+"""Below this width the columns of secondary interest go."""
+
+
+def columns(width: int, *, hidden: bool = False) -> dict[str, int]:
+    """Return the columns shown and their widths; the note takes what is left."""
+    shown = {"#": 5, "at": 8}
+    if not hidden:
+        shown |= {"raw": 10, "norm": 6, "change": 9}
+    shown |= {"status": 10}
+    if width >= NARROW + 22:
+        shown |= {"took": 7}
+    if width >= NARROW:
+        shown |= {"snapshot": 8}
+    shown["note"] = max(0, width - sum(shown.values()) - 2 * len(shown))
+    return shown
+
+
+_RIGHT = {"#", "at", "raw", "norm", "change", "took"}
+
+
+def title_line(width: int, *, hidden: bool = False) -> Line:
+    spans: list[Span] = []
+    for name, cells in columns(width, hidden=hidden).items():
+        word = "  #" if name == "#" else name
+        spans.append((_aligned(name, word, cells) + "  ", Tone.MUTED))
+    return tuple(spans)
+
+
+def _aligned(column: str, text: str, cells: int) -> str:
+    if column == "#":
+        return fit(text, cells)
+    return text.rjust(cells) if column in _RIGHT and len(text) <= cells else fit(text, cells)
+
+
+def row_line(row: ScoreRow, state: SessionState, width: int) -> Line:
+    """Return one scoring's line."""
+    hidden = state.scores_hidden
+    counts = not hidden and state.counted is not None and state.counted.number == row.number
+    spans: list[Span] = []
+    for name, cells in columns(width, hidden=hidden).items():
+        text, tone = _cell(name, row, state, counts=counts)
+        spans.append((_aligned(name, text, cells), tone))
+        spans.append(("  ", Tone.TEXT))
+    return tuple(spans)
+
+
+def _cell(name: str, row: ScoreRow, state: SessionState, *, counts: bool) -> tuple[str, Tone]:  # noqa: PLR0911  (one column a line)
+    valid = row.status is ScoreStatus.VALID
+    quiet = Tone.TEXT if valid else Tone.MUTED
+    match name:
+        case "#":
+            return f"{row.number:>3} {'★' if counts else ' '}", Tone.STAR if counts else quiet
+        case "at":
+            return ("start" if row.number == 0 else words.clock_time(row.elapsed_ms)), quiet
+        case "raw":
+            return words.raw(row.raw), Tone.STAR if counts else Tone.STRONG if valid else Tone.MUTED
+        case "norm":
+            return words.normalised(row.normalised), quiet
+        case "change":
+            return words.change(row.change), words.change_tone(row.change, state.direction)
+        case "status":
+            return _status(row)
+        case "took":
+            return words.took(row.seconds) if row.seconds is not None else "", Tone.MUTED
+        case "snapshot":
+            return (row.commit or "")[:7], Tone.MUTED
+        case _:
+            return remark(row, state), Tone.TEXT if valid else Tone.MUTED
+
+
+def _status(row: ScoreRow) -> tuple[str, Tone]:
+    if row.status is None:
+        if row.stage:
+            return "running", Tone.ACCENT
+        return "queued", Tone.MUTED
+    mark = {ScoreStatus.VALID: "", ScoreStatus.CANCELLED: ""}.get(row.status, "× ")
+    return mark + words.status(row.status), Tone.MUTED if not mark else words.STATUS_TONES[row.status]
+
+
+def remark(row: ScoreRow, state: SessionState) -> str:
+    """Return what the participant wrote, or why the score is none."""
+    if row.status in {None, ScoreStatus.VALID} or state.scores_hidden:
+        return one_line(row.note) or ("starting solution" if row.number == 0 else "")
+    message = one_line(row.message)
+    note = one_line(row.note)
+    return f"{message} · {note}" if note and message else message or note
+
+
+class ScoreTable(Rows):
+    """Rows of scorings under their titles."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  (Textual's own name)
+        super().__init__(id=id, chooses=True)
+        self._numbers: list[int] = []
+
+    def fixed(self, view: View, width: int) -> list[Line]:
+        return [title_line(width, hidden=view.state.scores_hidden)]
+
+    def scrolling(self, view: View, width: int) -> list[Line]:
+        rows = list(reversed(view.state.scores))
+        self._follow_cursor(len(rows))
+        self._numbers = [row.number for row in rows]
+        return [row_line(row, view.state, width) for row in rows] or [
+            (("no score yet: press s when there is something to score", Tone.MUTED),)
+        ]
+
+    def _follow_cursor(self, count: int) -> None:
+        """Keep the cursor on the scoring it was on; on the newest if it was there."""
+        if self.cursor and count > len(self._numbers):
+            self.cursor += count - len(self._numbers)
+
+    def number_at(self, index: int) -> int | None:
+        """Return the number of the scoring on a row."""
+        return self._numbers[index] if 0 <= index < len(self._numbers) else None

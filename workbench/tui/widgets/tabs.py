@@ -1,0 +1,111 @@
+"""One line of tabs, and the footer's line of keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.events import Click
+from textual.message import Message
+
+from sessions.state import Phase
+from workbench.tui import words
+from workbench.tui.ink import Line, Span, Tone, beside, cells, fit
+from workbench.tui.source import Mode
+from workbench.tui.text import width as cells_of
+from workbench.tui.view import View
+from workbench.tui.widgets.countdown import urgency
+from workbench.tui.widgets.drawing import Drawing
+
+
+class Tabs(Drawing):
+    """Names of pages; the one shown stands out by more than colour."""
+
+    class Wanted(Message):
+        """A tab was clicked."""
+
+        def __init__(self, name: str) -> None:
+            super().__init__()
+            self.name = name
+
+    def __init__(self, names: Sequence[str], *, clock: bool = False, id: str | None = None) -> None:  # noqa: A002  (Textual's own name)
+        super().__init__(id=id)
+        self.names = tuple(names)
+        self.current = self.names[0]
+        self._clock = clock
+
+    def draw(self, view: View, width: int, height: int) -> list[Line]:  # noqa: ARG002
+        spans: list[Span] = []
+        for name in self.names:
+            here = name == self.current
+            spans.append((name.upper(), Tone.FOCUS if here else Tone.MUTED))
+            count = _count(name, view)
+            spans.append((f" {count}" if count else "", Tone.MUTED))
+            spans.append(("   ", Tone.TEXT))
+        if not self._clock:
+            rule = width - cells(tuple(spans))
+            return [fit((*spans, ("─" * max(0, rule), Tone.FAINT)), width)]
+        word, tone = urgency(view.remaining_ms)
+        left = words.countdown(view.remaining_ms)
+        stands = view.state.phase is Phase.PAUSED
+        right: Line = (("PAUSED ", Tone.WARN) if stands else (f"{word} ", tone), (left, Tone.WARN if stands else tone))
+        return [beside(tuple(spans), right, width)]
+
+    def choose(self, name: str) -> None:
+        self.current = name
+        self.redraw()
+
+    def step(self, by: int) -> str:
+        """Return the name beside the current one."""
+        return self.names[(self.names.index(self.current) + by) % len(self.names)]
+
+    def on_click(self, event: Click) -> None:
+        at = 0
+        for name in self.names:
+            count = _count(name, self._view) if self._view else 0
+            at += len(name) + (cells_of(f" {count}") if count else 0) + 3
+            if event.x < at - 1:
+                self.post_message(self.Wanted(name))
+                return
+
+
+def _count(name: str, view: View) -> int:
+    if name == "notes":
+        return len(view.state.notes)
+    if name == "files":
+        return len(view.changed or ())
+    return 0
+
+
+def keys_for(view: View) -> list[tuple[str, str]]:
+    """Return the keys that do something now, the most useful first."""
+    phase = view.state.phase
+    if view.mode is not Mode.LIVE or phase is Phase.CLOSED:
+        return [("enter", "details"), ("b", "brief"), ("l", "log"), ("z", "zoom"), ("?", "keys"), ("q", "quit")]
+    if phase is Phase.PAUSED:
+        return [("r", "resume"), ("n", "note"), ("t", "shell"), ("b", "brief"), ("?", "keys"), ("q", "detach")]
+    if phase is Phase.FINISHING:
+        return [("enter", "details"), ("n", "note"), ("?", "keys"), ("q", "detach")]
+    return [
+        ("s", "score"), ("c", "check"), ("n", "note"), ("p", "pause"), ("t", "shell"), ("b", "brief"),
+        ("f", "files"), ("enter", "details"), ("?", "keys"), ("S", "submit"), ("q", "detach"),
+    ]  # fmt: skip
+
+
+class Keys(Drawing):
+    """The footer."""
+
+    def draw(self, view: View, width: int, height: int) -> list[Line]:  # noqa: ARG002
+        return [key_line(keys_for(view), width)]
+
+
+def key_line(keys: Sequence[tuple[str, str]], width: int) -> Line:
+    """Return as many keys as fit; the last one stands at the right."""
+    *most, last = keys
+    right: Line = ((last[0], Tone.KEY), (f" {last[1]} ", Tone.MUTED))
+    spans: list[Span] = [(" ", Tone.TEXT)]
+    for key, what in most:
+        following: list[Span] = [(key, Tone.KEY), (f" {what}   ", Tone.MUTED)]
+        if cells((*spans, *following)) + cells(right) > width:
+            break
+        spans += following
+    return beside(tuple(spans), right, width)
