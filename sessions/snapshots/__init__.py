@@ -1,8 +1,8 @@
 """The working tree into git: exact bytes, within budgets, without touching it; and back again."""
 
 from sessions.snapshots.names import shown, unshown
+from sessions.snapshots.reading import Tools
 from sessions.snapshots.store import SnapshotStore
-from sessions.snapshots.take import Tools
 from sessions.snapshots.values import (
     DEFAULT_EXCLUDES,
     ChangeKind,

@@ -17,10 +17,11 @@ from sessions.snapshots.folders import open_root
 from sessions.snapshots.lock import Held, StoreLock
 from sessions.snapshots.memory import Memory
 from sessions.snapshots.objects import Broken, Objects, resolve
+from sessions.snapshots.reading import Tools
 from sessions.snapshots.room import Room
 from sessions.snapshots.rules import Rules
 from sessions.snapshots.since import changed
-from sessions.snapshots.take import Taking, Tools
+from sessions.snapshots.take import Request, take_into
 from sessions.snapshots.tally import condensed
 from sessions.snapshots.values import (
     CheckoutReport,
@@ -132,7 +133,6 @@ class SnapshotStore:
     ) -> Snapshot:
         self._taking.touch(0o600)
         parent = numbers[max(numbers)] if numbers else None
-        memory = self._recall()
         kept = {*protected_numbers, *([min(numbers)] if numbers else [])}
         room = Room(self._artifacts, self.policy, number, self._references(numbers), kept)
         root = open_root(work_tree)
@@ -140,11 +140,10 @@ class SnapshotStore:
         try:
             top = os.fstat(root)
             writer = Import(self._objects, held.fd)
-            taking = Taking(
-                root, number, self.policy, writer, self._artifacts, room, memory, parent, self._tools
+            request = Request(number, message, at, parent)
+            taken = take_into(
+                writer, root, request, self.policy, self._artifacts, room, self._recall(), self._tools
             )
-            taken = taking.run()
-            taking.write(f"refs/snapshots/{number}", message, at, taken.manifest)
             saving = memories.Saving(self._memory_file, taken.folders, self.policy)
             work = writer.finish()
             writer = None

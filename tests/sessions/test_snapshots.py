@@ -1,5 +1,7 @@
 """Taking, restoring, comparing and verifying snapshots."""
 
+# ruff: noqa: PTH - paths in bytes are what this is about, and pathlib has none
+
 import os
 import socket
 import stat
@@ -38,12 +40,17 @@ def fsck(store: SnapshotStore) -> str:
         check=False,
     )
     said = done.stdout + done.stderr
-    return "\n".join(line for line in said.splitlines() if not line.startswith("notice: HEAD points to an unborn"))
+    return "\n".join(
+        line for line in said.splitlines() if not line.startswith("notice: HEAD points to an unborn")
+    )
 
 
 def test_a_tree_comes_back_byte_for_byte_with_modes_links_times_and_empty_folders(tmp_path: Path) -> None:
     store, work = world(tmp_path)
-    fill(work, {"train.py": "print(1)\n", "lib/model.py": "x = 2\n", "data.bin": bytes(range(256)), "nothing": b""})
+    fill(
+        work,
+        {"train.py": "print(1)\n", "lib/model.py": "x = 2\n", "data.bin": bytes(range(256)), "nothing": b""},
+    )
     (work / "train.py").chmod(0o755)
     (work / "lib/model.py").chmod(0o600)
     (work / "empty/inside").mkdir(parents=True)
@@ -60,9 +67,38 @@ def test_a_tree_comes_back_byte_for_byte_with_modes_links_times_and_empty_folder
 
 def test_names_of_any_bytes_come_back(tmp_path: Path) -> None:
     store, work = world(tmp_path)
-    names = [b"a\nb", b'"quoted"', b"\xff\xfe", b"back\\slash", b"tab\t", b" lead", b"%percent", b"%entries.json", b"\\xff"]
-    names += [b".git", b".GIT", b"git~1", b".gitmodules", b".gitattributes", b".gitignore", b".g\xe2\x80\x8cit", b"x\\.git"]
-    names += [b"\x01", b"caf\xc3\xa9", b"cafe\xcc\x81", b"-rf", b"a" * 255, b"%5C", b"%25", b"\xef\xbb\xbf.git", b"GI7EBA~1"]
+    names = [
+        b"a\nb",
+        b'"quoted"',
+        b"\xff\xfe",
+        b"back\\slash",
+        b"tab\t",
+        b" lead",
+        b"%percent",
+        b"%entries.json",
+        b"\\xff",
+    ]
+    names += [
+        b".git",
+        b".GIT",
+        b"git~1",
+        b".gitmodules",
+        b".gitattributes",
+        b".gitignore",
+        b".g\xe2\x80\x8cit",
+        b"x\\.git",
+    ]
+    names += [
+        b"\x01",
+        b"caf\xc3\xa9",
+        b"cafe\xcc\x81",
+        b"-rf",
+        b"a" * 255,
+        b"%5C",
+        b"%25",
+        b"\xef\xbb\xbf.git",
+        b"GI7EBA~1",
+    ]
     for i, name in enumerate(names):
         Path(os.fsdecode(os.path.join(os.fsencode(work), name))).write_text(str(i))
         folder = os.path.join(os.fsencode(work), b"folders", name)
@@ -98,7 +134,9 @@ def test_a_path_longer_than_the_system_takes_at_once_comes_back(tmp_path: Path) 
         here = below
     assert os.listdir(here) == ["deep"]
     os.close(here)
-    subprocess.run(["rm", "-rf", work, tmp_path / "out"], check=True)  # pytest's own way of cleaning is too short
+    subprocess.run(
+        ["rm", "-rf", work, tmp_path / "out"], check=True
+    )  # pytest's own way of cleaning is too short
 
 
 def test_the_participants_ignore_and_attribute_files_are_obeyed_by_nobody(tmp_path: Path) -> None:
@@ -170,7 +208,11 @@ def test_nothing_in_the_working_tree_is_touched_not_even_access_times(tmp_path: 
     store.take(work, 1, "look, do not touch")
     for path, was in before.items():
         now = path.stat()
-        assert (now.st_mtime_ns, now.st_ctime_ns, now.st_mode) == (was.st_mtime_ns, was.st_ctime_ns, was.st_mode)
+        assert (now.st_mtime_ns, now.st_ctime_ns, now.st_mode) == (
+            was.st_mtime_ns,
+            was.st_ctime_ns,
+            was.st_mode,
+        )
         if path.is_file():
             assert now.st_atime_ns == long_ago, path
 
@@ -190,7 +232,18 @@ def test_pipes_sockets_and_devices_are_listed_and_not_opened(tmp_path: Path) -> 
 
 def test_changes_deletions_and_changes_of_type_reach_the_next_snapshot(tmp_path: Path) -> None:
     store, work = world(tmp_path)
-    fill(work, {"keep": "k", "edit": "old", "gone": "g", "d/only": "x", "file-to-folder": "f", "folder-to-file/x": "y", "p/q/r/s": "t"})
+    fill(
+        work,
+        {
+            "keep": "k",
+            "edit": "old",
+            "gone": "g",
+            "d/only": "x",
+            "file-to-folder": "f",
+            "folder-to-file/x": "y",
+            "p/q/r/s": "t",
+        },
+    )
     store.take(work, 1, "before")
     (work / "edit").write_text("new")
     (work / "gone").unlink()
@@ -326,7 +379,9 @@ def test_a_marker_at_the_top_does_not_empty_the_snapshot(tmp_path: Path) -> None
     assert store.take(work, 1, "").files == 3
 
 
-def test_a_folder_that_becomes_excluded_leaves_the_next_snapshot_and_returns_when_it_is_not(tmp_path: Path) -> None:
+def test_a_folder_that_becomes_excluded_leaves_the_next_snapshot_and_returns_when_it_is_not(
+    tmp_path: Path,
+) -> None:
     store, work = world(tmp_path)
     fill(work, {"only/env/x": "x"})
     store.take(work, 1, "")
@@ -342,9 +397,23 @@ def test_a_folder_that_becomes_excluded_leaves_the_next_snapshot_and_returns_whe
 def test_an_environment_may_choose_its_own_excludes(tmp_path: Path) -> None:
     policy = msgspec.structs.replace(SMALL, excludes=("*.ckpt", "runs/*/", "secret/"))
     store, work = world(tmp_path, policy)
-    fill(work, {"a.ckpt": "1", "d/b.ckpt": "2", "runs/7/x": "3", "runs/note": "4", "__pycache__/x": "5", "d/secret": "6"})
+    fill(
+        work,
+        {
+            "a.ckpt": "1",
+            "d/b.ckpt": "2",
+            "runs/7/x": "3",
+            "runs/note": "4",
+            "__pycache__/x": "5",
+            "d/secret": "6",
+        },
+    )
     store.take(work, 1, "")
-    assert {e.path for e in store.entries(1) if e.kind is EntryKind.FILE} == {"runs/note", "__pycache__/x", "d/secret"}
+    assert {e.path for e in store.entries(1) if e.kind is EntryKind.FILE} == {
+        "runs/note",
+        "__pycache__/x",
+        "d/secret",
+    }
 
 
 def test_nested_repositories_are_stored_as_files_and_described(tmp_path: Path) -> None:
@@ -360,7 +429,9 @@ def test_nested_repositories_are_stored_as_files_and_described(tmp_path: Path) -
     fill(repo, {"edited": "22"})
     (repo / "removed").unlink()
     fill(work, {"odd/.git": "gitdir: /somewhere/else\n"})
-    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=repo, check=True, env=env, capture_output=True, text=True)
+    head = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=repo, check=True, env=env, capture_output=True, text=True
+    )
     taken = store.take(work, 1, "")
     assert taken.status is SnapshotStatus.COMPLETE
     nested = {n.path: n for n in store.manifest(1).nested}
@@ -434,7 +505,9 @@ def test_a_missing_working_tree_gives_a_failed_snapshot_that_says_so(tmp_path: P
     assert store.numbers() == ()
 
 
-def test_a_failed_snapshot_is_followed_by_a_sound_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_snapshot_is_followed_by_a_sound_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store, work = world(tmp_path)
     fill(work, {"a": "1"})
     store.take(work, 1, "")
@@ -547,7 +620,12 @@ def test_verify_names_what_is_damaged(tmp_path: Path, part: str) -> None:
             (git_dir / "refs/snapshots/2").write_text((git_dir / "refs/snapshots/1").read_text())
     problems = SnapshotStore.open(store.folder, SMALL).verify()
     assert problems
-    expected = {"pack": "cannot be read", "artifact": "hash to its own name", "artifact-gone": "missing", "ref": "parent"}
+    expected = {
+        "pack": "cannot be read",
+        "artifact": "hash to its own name",
+        "artifact-gone": "missing",
+        "ref": "parent",
+    }
     assert any(expected[part] in p for p in problems), problems
 
 
@@ -583,7 +661,9 @@ def test_two_threads_and_two_stores_on_one_folder_take_turns(tmp_path: Path) -> 
     assert {t.status for t in taken} == {SnapshotStatus.COMPLETE}
     assert len({t.tree for t in taken}) == 1
     commits = subprocess.run(
-        ["git", "-C", store.folder / "snapshots.git", "rev-list", "--all", "--count"], capture_output=True, check=True
+        ["git", "-C", store.folder / "snapshots.git", "rev-list", "--all", "--count"],
+        capture_output=True,
+        check=True,
     )
     assert int(commits.stdout) == 6
 
