@@ -128,7 +128,7 @@ def sandbox_command(job: WorkerJob, stage: Path, account: int | None, masks: Ite
     command += [] if job.network else ["--unshare-net"]
     for name, value in variables(job, PRIVATE_HOME).items():
         command += ["--setenv", name, value]
-    command += _system_binds(job)
+    command += [*_parents("/etc/any", wrap), *_parents("/sys/devices/any", wrap), *_system_binds(job)]
     for prefix in _prefixes():
         command += [*_parents(prefix, wrap), "--ro-bind", prefix, prefix]
     command += ["--proc", "/proc", "--dev", "/dev"]

@@ -10,6 +10,7 @@ The header is ``{"kind": ..., "body": {...}, "blobs": [[name, size], ...]}``. No
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import select
@@ -63,6 +64,11 @@ class Channel:
 
     def fileno(self) -> int:
         return self._socket.fileno()
+
+    def hang_up(self) -> None:
+        """Send nothing more; the other side sees the end, and can still be heard."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_WR)
 
     def close(self) -> None:
         self._socket.close()

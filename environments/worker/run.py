@@ -43,6 +43,7 @@ from environments.worker.output import LogTail, ProgressFilter, printable
 _JOIN = 'while [ "$1" != -- ]; do echo 0 > "$1" || exit 97; shift; done; shift; exec "$@"'
 _SETTLE_SECONDS = 0.05
 _WATCH_SECONDS = 0.1
+_END_SECONDS = 5.0
 _OURS = 3
 """Processes of the sandbox itself that count against the worker's limit."""
 
@@ -134,16 +135,30 @@ class Worker:
         )
 
     def concluded(self, outcome: WorkerOutcome) -> WorkerOutcome:
-        """Close the worker and return `outcome` with the proof of emptiness in it.
+        """Hang up, close the worker, and return `outcome` with the proof of emptiness in it.
 
-        An answer followed by more bytes on the channel is no answer: exactly one is allowed.
+        Our side in the worker ends at once when we hang up. If more comes instead, or nothing ends, the answer was not
+        sent by it when the participant's code had returned, and does not count.
         """
-        assert self._channel is not None
-        if isinstance(outcome, Answered) and self._channel.has_unread():
-            outcome = self._failed(FailureKind.PROTOCOL, "more than one answer was sent", time.monotonic())
+        if isinstance(outcome, Answered):
+            outcome = self._refused_if_not_over(outcome)
         self.close()
         changes = {"confinement": self.confinement(), "log": self._log.text()}
         return type(outcome)(**{**vars(outcome), **changes})
+
+    def _refused_if_not_over(self, answered: Answered) -> WorkerOutcome:
+        assert self._channel is not None
+        began = time.monotonic() - answered.seconds
+        self._channel.hang_up()
+        try:
+            self._channel.receive(time.monotonic() + _END_SECONDS)
+        except ChannelClosed:
+            return answered
+        except DeadlinePassed:
+            return self._failed(FailureKind.PROTOCOL, "an answer was sent before the work was over", began)
+        except ProtocolBroken as error:
+            return self._failed(FailureKind.PROTOCOL, f"after its answer the submission sent {error}", began)
+        return self._failed(FailureKind.PROTOCOL, "more than one answer was sent", began)
 
     def confinement(self) -> Confinement:
         """Return what is in force; complete only once the worker is closed."""

@@ -1,0 +1,2 @@
+SHADOWED = True
+print("GOT imported as", __name__)
