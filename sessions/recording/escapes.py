@@ -117,6 +117,10 @@ class Sanitiser(Parser):
         self.feed(data)
         return "".join(self._out)
 
+    def rest(self) -> str:
+        """Return what a character cut off at the end stands for; half a sequence stands for nothing."""
+        return "" if self._in_string else self._decoder.decode(b"", final=True)
+
     def text(self, text: str) -> None:
         self._out.append(without_bidi(text))
 

@@ -16,6 +16,7 @@ import msgspec
 from sessions.clock import boot_id
 from sessions.events import Body, Event, HealthChanged, Light, Part, RecordingGap, ShellClosed, ShellOpened
 from sessions.recording.flood import Limits
+from sessions.recording.foreign import RECORDING_VARIABLE
 from sessions.recording.reader import RecordingUnreadable, figures_of, segment_numbers
 from sessions.recording.standing import RecorderStatus, Stage, read_status
 from sessions.recording.writer import Rotation
@@ -51,6 +52,8 @@ class ShellRequest(msgspec.Struct, frozen=True):
     record_input: bool = False
     participant: int | None = None
     """User id, where the participant is another user."""
+    session: str = ""
+    """Named in the shell's environment, so that what it leaves behind is known as its own."""
     limits: Limits = Limits()
     rotation: Rotation = Rotation()
 
@@ -103,7 +106,8 @@ class RecorderHandle:
         assert process.stdin is not None
         with suppress(BrokenPipeError), process.stdin:
             # Not on the command line, which everybody on the machine may read.
-            process.stdin.write(msgspec.json.encode(dict(request.environment)))
+            mark = {RECORDING_VARIABLE: f"{request.session}/{number}"} if request.session else {}
+            process.stdin.write(msgspec.json.encode({**request.environment, **mark}))
         handle = cls(folder, number, boottime=boottime, process=process)
         await handle._until_open()
         return handle
@@ -201,10 +205,12 @@ class RecorderHandle:
             return events
         os.kill(status.pid, signal.SIGTERM)
         deadline = self._boottime() + round(patience * 1e9)
-        while not self.closed and self._boottime() < deadline:
+        while self._boottime() < deadline:
             await asyncio.sleep(0.02)
-            events += self.poll()
-        if not self.closed:
+            events += (last := self.poll())
+            if any(isinstance(event, ShellClosed) for event in last):
+                break
+        else:
             os.kill(status.pid, signal.SIGKILL)
             await asyncio.sleep(0.1)
             events += self.poll()
