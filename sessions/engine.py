@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import msgspec
@@ -172,6 +172,10 @@ class Engine:
 
     def start_clock(self, by: str) -> None:
         self._require_phase("start the clock", Phase.READY)
+        starting = self.state.starting
+        if starting is None or starting.raw is None:
+            why = "" if starting is None else f": {starting.message}"
+            raise Refusal(f"cannot start the clock: the starting solution has no valid score{why}")
         if not self.state.consented:
             raise Refusal("cannot start the clock: the rules have not been agreed to yet")
         self.journal.append(ClockStarted(), by)
@@ -200,14 +204,26 @@ class Engine:
 
     async def recorded(self, number: int) -> None:
         """Wait until scoring `number` has its result."""
+        await self._until(lambda: not self.state.scores[number].pending)
+
+    async def _until(self, condition: Callable[[], bool]) -> None:
         changed = asyncio.Event()
         stop = self.journal.subscribe(lambda _event, _line: changed.set())
         try:
-            while self.state.scores[number].pending:
+            while not condition():
                 changed.clear()
                 await changed.wait()
         finally:
             stop()
+
+    async def recorded_first(self) -> None:
+        """Wait until the starting score is there."""
+        await self._until(lambda: self.state.phase is not Phase.OPENED)
+
+    async def until_finished(self) -> None:
+        """Wait until the final score is there."""
+        if self._finishing is not None:
+            await asyncio.wait([self._finishing])
 
     async def diff(self, old: int, new: int) -> dict[str, Any]:
         """Return the difference between two snapshots, as plain values."""

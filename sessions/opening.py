@@ -67,7 +67,8 @@ def open_session(opening: Opening, store: Store, *, clock: Clock | None = None) 
     record.brief.write_text(opening.brief)
     SnapshotStore.create(record.folder)
     Wiring(
-        assets=opening.assets,
+        public=str(opening.assets.public),
+        protected=str(opening.assets.protected),
         scratch=str(scratch),
         environment_folder=None if opening.environment_folder is None else str(opening.environment_folder),
         participant_user=opening.participant_user,

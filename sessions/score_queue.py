@@ -155,7 +155,7 @@ class ScoreQueue:
                 root=str(root),
                 scratch=str(scratch),
                 seed=secrets.randbits(32),
-                assets=self._wiring.assets,
+                assets={"public": self._wiring.public, "protected": self._wiring.protected},
                 folder=self._wiring.environment_folder,
             )
             return await self._scorer.run(call, folder, seconds, on_progress)  # type: ignore[arg-type]

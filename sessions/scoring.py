@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import msgspec
 import psutil
 
-from environments.contract import AssetFolders, CheckReport, Progress, ScoreReport, ScoreStatus
+from environments.contract import CheckReport, Progress, ScoreReport, ScoreStatus
 
 OnProgress = Callable[[Progress], None]
 _CHANNEL_LIMIT = 16 * 1024 * 1024
@@ -30,7 +30,8 @@ class Call(msgspec.Struct, frozen=True):
     root: str
     scratch: str
     seed: int
-    assets: AssetFolders | None = None
+    assets: dict[str, str]
+    """`public` and `protected` folders."""
     folder: str | None = None
     """Where the environment lives, when it is not found by its slug."""
     passphrase: str | None = None

@@ -57,20 +57,21 @@ class Snapshotter:
 
 
 def _event(taken: Snapshot, reason: SnapshotReason, score: int | None) -> SnapshotTaken:
-    skipped = tuple(SkippedFile(skip.path, skip.reason) for skip in taken.skipped)
+    skipped = tuple(SkippedFile(skip.path, skip.reason) for skip in taken.skipped[:SHOWN_SKIPPED])
     return SnapshotTaken(
         number=taken.number,
         reason=reason,
         status=taken.status.value,
-        commit=taken.commit,
-        tree=taken.tree,
+        commit=taken.commit or None,
+        tree=taken.tree or None,
         files=taken.files,
         bytes=taken.bytes,
         artifacts=taken.artifacts,
         seconds=round(taken.seconds, 4),
-        skipped_count=len(skipped),
-        skipped=skipped[:SHOWN_SKIPPED],
+        skipped_count=taken.skipped_count,
+        skipped=skipped,
         score=score,
+        problem=taken.problem,
     )
 
 

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import msgspec
 
-from environments.contract import AssetFolders
-
 
 class Wiring(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Places on this machine that the session's environment needs."""
 
-    assets: AssetFolders
+    public: str
+    """Prepared files that participants may read."""
+    protected: str
+    """Prepared files that only the scorer may read."""
     scratch: str
     """Where snapshots are checked out for scoring; emptied after each."""
     environment_folder: str | None = None
