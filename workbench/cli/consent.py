@@ -51,7 +51,7 @@ def wait_until_ready(client: Client) -> None:
 
     talk = Progress(0, sys.stderr.isatty())
     while (standing := client.request("status"))["phase"] == "opened":
-        row = next(iter(standing["pending"]), {"stage": "starting", "fraction": None})
-        talk.show(f"starting score (free): {row['stage'] or 'waiting'}", row["fraction"])
+        for row in standing["pending"]:
+            talk.show(f"starting score (free): {row['stage'] or 'waiting'}", row["fraction"])
         time.sleep(0.3)
     talk.end()

@@ -12,7 +12,7 @@ from workbench.cli.reach import ask, meant, proctor_name, session_argument
 from workbench.cli.text import duration, parse_duration
 
 
-class DurationType(click.ParamType):
+class DurationType(click.ParamType):  # type: ignore[type-arg]  # generic only in some versions of click
     """`15m`, `1h30m`, `0:15:00`, with a sign or without, as milliseconds."""
 
     name = "duration"

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from sessions.client import HostGone
 from sessions.events import (
+    Body,
     ClockPaused,
     ClockResumed,
     DeadlineReached,
@@ -20,10 +22,11 @@ from sessions.events import (
     ScoreProgressed,
     ScoreRecorded,
     SessionClosed,
+    StartingScoreRecorded,
     WarningGiven,
 )
 from sessions.hosting import SessionOver
-from sessions.log import lines_of
+from sessions.log import read_log
 from sessions.protocol import Fault, Refusal
 from sessions.store import Record, Store
 from workbench import launch
@@ -46,6 +49,8 @@ class HeadlessSession:
         self._link: Link | None = None
         self._keeping: asyncio.Task[None] | None = None
         self._starting = asyncio.Lock()
+        self._ready = asyncio.Event()
+        """Set when the starting score is in."""
         self._files = Workspace(Path("/nonexistent"))
 
     @property
@@ -95,8 +100,11 @@ class HeadlessSession:
 
     async def take_up(self, record: Record) -> dict[str, Any]:
         """Hold an opened session; starts its clock where it has not begun."""
+        past = read_log(record.log).events
+        if any(isinstance(event.body, StartingScoreRecorded) for event in past):
+            self._ready.set()
         # Of a session that has a past, only what happens from now on is told.
-        self._link = Link(record, self._on_event, from_seq=len(lines_of(record.log.read_bytes())[0]))
+        self._link = Link(record, self._on_event, from_seq=len(past))
         self._keeping = asyncio.create_task(self._link.keep())
         found = await self.ask("status")
         if found["phase"] in {"opened", "ready"}:
@@ -109,8 +117,7 @@ class HeadlessSession:
     async def _begin(self) -> None:
         assert self._link is not None
         await self._link.request("consent", rules_sha256=self._rules_sha256)
-        while (await self._link.request("status"))["phase"] == "opened":
-            await asyncio.sleep(0.1)
+        await self._ready.wait()
         await self._link.request("start_clock")
 
     async def close(self) -> None:
@@ -179,29 +186,31 @@ class HeadlessSession:
 
     def _on_event(self, event: Event) -> None:
         """Pass on what an agent needs to hear of."""
+        if isinstance(event.body, StartingScoreRecorded):
+            self._ready.set()
         told = _told(event)
         if told is not None:
             self._notify(*told)
 
 
 def _told(event: Event) -> tuple[str, dict[str, Any]] | None:
-    match event.body:
-        case WarningGiven(minutes_left=minutes):
-            return "warning", {"minutes_left": minutes}
-        case ScoreProgressed(number=number, stage=stage, fraction=fraction):
-            return "score_progress", {"number": number, "stage": stage, "fraction": fraction}
-        case ScoreRecorded(number=number, status=status, raw=raw, message=message):
-            return "score_recorded", {"number": number, "status": status.value, "raw": raw, "message": message}
-        case MessageSent(number=number, text=text):
-            return "message", {"number": number, "text": text, "by": event.by}
-        case ClockPaused(reason=reason, note=note):
-            return "paused", {"reason": reason.value, "note": note, "by": event.by}
-        case ClockResumed():
-            return "resumed", {"by": event.by}
-        case DeadlineReached():
-            return "deadline", {}
-        case HealthChanged(part=part, light=light, reason=reason):
-            return "health", {"part": part.value, "light": light.value, "reason": reason}
-        case SessionClosed(reason=reason, elapsed_ms=elapsed, counted_score=counted):
-            return "closed", {"reason": reason, "elapsed_ms": elapsed, "counted_score": counted}
-    return None
+    """Return the notification that an event becomes, if an agent is told of it at all."""
+    name = _TOLD.get(type(event.body))
+    if name is None:
+        return None
+    parameters = {key: value for key, value in msgspec.to_builtins(event.body).items() if key not in _UNTOLD}
+    return name, parameters | ({} if event.by == "host" else {"by": event.by})
+
+
+_TOLD: dict[type[Body], str] = {
+    WarningGiven: "warning",
+    ScoreProgressed: "score_progress",
+    ScoreRecorded: "score_recorded",
+    MessageSent: "message",
+    ClockPaused: "paused",
+    ClockResumed: "resumed",
+    DeadlineReached: "deadline",
+    HealthChanged: "health",
+    SessionClosed: "closed",
+}
+_UNTOLD = frozenset({"details_sha256", "digest"})

@@ -71,7 +71,7 @@ def default_profile(spec: EnvironmentSpec, machine: Machine) -> str:
     Raises:
         ProfileUnavailable: none of them can run here.
     """
-    candidates = [name for name in ("gpu", "cpu") if name in spec.profiles]
+    candidates: list[str] = [name for name in ("gpu", "cpu") if name in spec.profiles]
     candidates += [name for name in spec.profiles if name not in {"gpu", "cpu", "paper"}]
     for name in candidates:
         if not lacks(spec.profiles[name].needs, machine):

@@ -1,0 +1,160 @@
+"""A live session seen from its log alone: the file is read as it grows, and there is no way to send anything."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+
+from sessions.clock import Clock, Instant, SystemClock
+from sessions.events import ClockStarted, DeadlineReached, Event, SessionClosed, Submitted, decode
+from sessions.protocol import Refusal
+from sessions.state import instant_of
+from sessions.store import Record
+from sessions.telemetry.samples import Sample
+from workbench.review import standing
+from workbench.review.changes import compare
+from workbench.tui.source import Batch, Happened, HostFound, HostLost, Mode, Sampled
+
+EVERY_SECONDS = 0.25
+SILENT_SECONDS = 45.0
+"""The host writes a heartbeat every 10 s while the clock runs or stands."""
+_TELEMETRY_TAIL = 2_000_000
+_sample_decoder = msgspec.json.Decoder(Sample)
+
+
+class Tail:
+    """Whole lines of a growing file, each once. A torn last line that a new host cuts off is never seen."""
+
+    def __init__(self, path: Path, *, last_bytes: int | None = None) -> None:
+        self._path = path
+        self._last_bytes = last_bytes
+        self._file: BinaryIO | None = None
+        self._offset = 0
+        """Where the next whole line begins."""
+
+    def read(self) -> Iterator[bytes]:
+        """Yield the lines that have come since the last time."""
+        if self._file is None and not self._open():
+            return
+        assert self._file is not None
+        self._file.seek(self._offset)
+        *lines, _ = self._file.read().split(b"\n")
+        for line in lines:
+            self._offset += len(line) + 1
+            yield line
+
+    def _open(self) -> bool:
+        try:
+            self._file = self._path.open("rb")
+        except FileNotFoundError:
+            return False
+        size = self._path.stat().st_size
+        if self._last_bytes is not None and size > self._last_bytes:
+            self._file.seek(size - self._last_bytes)
+            self._file.readline()
+            self._offset = self._file.tell()
+        return True
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+class WatchSource:
+    """Feeds one screen from a log that somebody else's host is writing."""
+
+    mode = Mode.WATCH
+
+    def __init__(self, record: Record, *, clock: Clock | None = None) -> None:
+        self.record = record
+        self._clock = clock or SystemClock()
+        self._log = Tail(record.log)
+        self._telemetry = Tail(record.telemetry / "samples.jsonl", last_bytes=_TELEMETRY_TAIL)
+        self._last: Event | None = None
+        self._lost = False
+        self._beats = False
+        """Whether heartbeats are due."""
+
+    def now(self) -> Instant:
+        return self._clock.now()
+
+    async def start(self) -> None:
+        """Nothing to connect to: `updates` reads."""
+
+    async def updates(self) -> AsyncIterator[Batch]:
+        while True:
+            batch = tuple(self._news())
+            if batch:
+                yield batch
+            if self._last is not None and isinstance(self._last.body, SessionClosed):
+                return
+            await asyncio.sleep(EVERY_SECONDS)
+
+    def _news(self) -> Iterator[Any]:
+        for line in self._log.read():
+            self._last = decode(line)
+            if isinstance(self._last.body, ClockStarted):
+                self._beats = True
+            elif isinstance(self._last.body, Submitted | DeadlineReached):
+                self._beats = False
+            yield Happened(self._last)
+        for line in self._telemetry.read():
+            with contextlib.suppress(msgspec.DecodeError):
+                yield Sampled(_sample_decoder.decode(line))
+        yield from self._silence()
+
+    def _silence(self) -> Iterator[Any]:
+        """Say when the host has stopped writing, and when it goes on."""
+        if self._last is None:
+            return
+        silent = self.now().milliseconds_since(instant_of(self._last)) / 1000
+        if self._beats and silent > SILENT_SECONDS and not self._lost:
+            self._lost = True
+            yield HostLost(f"nothing was written for {silent:.0f} s")
+        elif silent <= SILENT_SECONDS and self._lost:
+            self._lost = False
+            yield HostFound()
+
+    async def request(self, method: str, **parameters: Any) -> dict[str, Any]:
+        """Answer from the record.
+
+        Raises:
+            Refusal: it would act on the session.
+        """
+        match method:
+            case "status" | "history" | "brief":
+                return await asyncio.to_thread(standing.answer, self.record, method, proctor=True)
+            case "diff":
+                return await asyncio.to_thread(compare, self.record, parameters["old"], parameters["new"])
+        raise Refusal(f"{method}: this screen only watches; there is no way from it to the session")
+
+    async def close(self) -> None:
+        self._log.close()
+        self._telemetry.close()
+
+
+def follow_lines(record: Record) -> Iterator[Event]:
+    """Yield every event of the log, then each new one; blocks in between; ends when the session is closed.
+
+    Raises:
+        EventUnreadable: a line is no event.
+    """
+    tail = Tail(record.log)
+    try:
+        while True:
+            for line in tail.read():
+                event = decode(line)
+                yield event
+                if isinstance(event.body, SessionClosed):
+                    return
+            time.sleep(EVERY_SECONDS)
+    finally:
+        tail.close()
+
