@@ -16,12 +16,18 @@ GRACE_SECONDS = 2.0
 
 
 def run_app(
-    source: Source, *, theme: str | None, shell: Callable[[], object] | None, rules: str, mouse: bool
+    source: Source,
+    *,
+    theme: str | None,
+    shell: Callable[[], object] | None,
+    rules: str,
+    mouse: bool,
+    make: Callable[..., WorkbenchApp] = WorkbenchApp,
 ) -> int:
-    """Run until detached or over; 128 + n after signal n."""
+    """Run until detached or over; 128 + n after signal n. `make` builds the app; replay has one of its own."""
     terminal = Terminal()
     colours = os.environ.get("NO_COLOR")
-    app = WorkbenchApp(source, theme=chosen(theme), shell=shell, rules=rules)
+    app = make(source, theme=chosen(theme), shell=shell, rules=rules)
     if colours is not None:
         # The framework takes the variable away; shells opened from here must still see it.
         os.environ["NO_COLOR"] = colours
