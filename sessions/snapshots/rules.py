@@ -49,6 +49,10 @@ class Rules:
                 return pattern
         return None
 
+    def names_folder(self, path: str) -> bool:
+        """Whether some folder above `path` is left out by its name alone."""
+        return not self._folders.keys().isdisjoint(path.split("/")[:-1])
+
     def marked(self, folder_fd: int, entries: Mapping[str, Key]) -> str | None:
         """The pattern that excludes a folder for what it holds."""
         for name, pattern in self.markers.items():

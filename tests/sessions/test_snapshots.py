@@ -1,6 +1,7 @@
 """Taking, restoring, comparing and verifying snapshots."""
 
-# ruff: noqa: PTH - paths in bytes are what this is about, and pathlib has none
+# Paths in bytes are what this is about, and pathlib has none.
+# ruff: noqa: PTH103, PTH118, PTH208
 
 import os
 import socket

@@ -1,6 +1,7 @@
 """Whatever a tree is and becomes, its snapshots give it back byte for byte."""
 
-# ruff: noqa: PTH - paths in bytes are what this is about, and pathlib has none
+# Paths in bytes are what this is about, and pathlib has none.
+# ruff: noqa: PTH101, PTH102, PTH108, PTH118, PTH123, PTH211
 
 import os
 import shutil

@@ -1,6 +1,7 @@
 """Working trees for tests: how to fingerprint one, and how to become somebody who may not read all of it."""
 
-# ruff: noqa: PTH - paths in bytes are what this is about, and pathlib has none
+# Paths in bytes are what this is about, and pathlib has none.
+# ruff: noqa: PTH115, PTH118
 
 import hashlib
 import os
