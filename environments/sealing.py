@@ -181,6 +181,8 @@ def _decrypt(
             f"{archive} does not open with {known}: it was sealed with another one or is damaged. "
             f"Set {KEY_VARIABLE}, or {KEY_FILE_VARIABLE} to a file that holds the key"
         ) from None
+    except ValueError as error:
+        raise SealBroken(f"{archive}: its header is damaged: {error}") from error
 
 
 class _Cipher:
@@ -200,7 +202,9 @@ class _Cipher:
 
 def _cipher(passphrase: str, salt: bytes, n: int, r: int, p: int) -> _Cipher:
     return _Cipher(
-        hashlib.scrypt(passphrase.encode(), salt=salt, n=n, r=r, p=p, maxmem=256 * n * r * p, dklen=32)
+        hashlib.scrypt(
+            passphrase.encode(), salt=salt, n=n, r=r, p=p, maxmem=128 * r * (n + p) + 2**20, dklen=32
+        )
     )
 
 

@@ -120,13 +120,27 @@ def of_account(account: int) -> set[int]:
     return found
 
 
-def resident_bytes(pids: set[int]) -> int:
-    """Return the resident memory of `pids` together."""
-    total = 0
-    for pid in pids:
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            total += int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return total * os.sysconf("SC_PAGE_SIZE")
+def uses_more_than(pids: set[int], limit: float) -> bool:
+    """Whether `pids` together hold more than `limit` bytes, shared pages counted once.
+
+    The cheap sum counts shared pages for each process; only where that is too much is the kernel asked to share them out.
+    """
+    return sum(map(_resident_bytes, pids)) > limit and sum(map(_proportional_bytes, pids)) > limit
+
+
+def _resident_bytes(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, IndexError):
+        return 0
+
+
+def _proportional_bytes(pid: int) -> int:
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return _resident_bytes(pid)
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
 
 
 def kill_until_gone(find: Callable[[], set[int]], seconds: float) -> int:

@@ -345,7 +345,7 @@ class Worker:
         limits = self._job.limits
         while self._final is None and self._process.poll() is None:
             pids = self._tree.look()
-            if self._group.version is None and reap.resident_bytes(pids) > limits.memory_gb * 2**30:
+            if self._group.version is None and reap.uses_more_than(pids, limits.memory_gb * 2**30):
                 self._breach = FailureKind.OUT_OF_MEMORY
             elif "pids" not in self._group.folders and len(pids) > limits.processes + _OURS:
                 self._breach = FailureKind.CRASHED
