@@ -34,6 +34,7 @@ class Tone(StrEnum):
     BAND_WARN = "band-warn"
     BAND_BAD = "band-bad"
     TRACK = "track"
+    SPARK = "spark"
 
 
 Span = tuple[str, Tone]

@@ -73,7 +73,7 @@ def _narrow(width: int, height: int, bands: int, tab: str) -> dict[str, Region]:
 
 
 def _medium(width: int, height: int, top: int, page: str) -> dict[str, Region]:
-    left, bottom = 42, height - 2
+    left, bottom = 40, height - 2
     machine = 8
     clock = 10
     x = 2 + left + _GAP
@@ -89,18 +89,22 @@ def _medium(width: int, height: int, top: int, page: str) -> dict[str, Region]:
 
 
 def _wide(width: int, height: int, top: int, page: str) -> dict[str, Region]:
-    left, bottom = 44, height - 2
-    brief = min(84, (width - left - 2 * _GAP - 4) * 45 // 100)
+    left, bottom = 42, height - 2
+    brief = min(84, (width - left - 2 * _GAP - 4) * 40 // 100)
     x = 2 + left + _GAP
     across = width - x - brief - _GAP - 2
     end = width - 2 - brief
-    clock = 10
+    clock, machine = 10, 14
+    notes = top + clock + machine + 2
     found = {
         "countdown": Region(2, top, left, clock),
-        "machine": Region(2, top + clock + 1, left, min(22, bottom - top - clock - 1)),
+        "machine": Region(2, top + clock + 1, left, machine),
+        "notes": Region(2, notes, left, bottom - notes),
         "pages": Region(end, top, brief, 1),
-        page: Region(end, top + 2, brief, bottom - top - 2),
     }
+    if page == "notes":
+        page = "brief"
+    found[page] = Region(end, top + 2, brief, bottom - top - 2)
     return found | _scores(x, top, across, bottom)
 
 

@@ -202,37 +202,33 @@ def _flow(
     current: list[Span] = list(first)
     used = sum(width(text) for text, _ in first)
     indent = sum(width(text) for text, _ in rest)
-    fresh = True
+    fresh, gap = True, None
 
     def turn() -> None:
-        nonlocal current, used, fresh
+        nonlocal current, used, fresh, gap
         lines.append(tuple(current))
-        current, used, fresh = list(rest), indent, True
+        current, used, fresh, gap = list(rest), indent, True, None
 
     for word, tone in _words(spans):
         if word == "\n":
             turn()
             continue
-        if word.isspace():
-            if not fresh and used + 1 < total:
-                current.append((" ", tone))
-                used += 1
+        if word == " ":
+            gap = tone
             continue
-        has = width(word)
-        if used + has > total and not fresh:
+        if not fresh and used + (gap is not None) + width(word) > total:
             turn()
+        if gap is not None and not fresh:
+            current.append((" ", gap))
+            used += 1
         for piece in _pieces(word, max(1, total - indent)):
             if used + width(piece) > total and not fresh:
                 turn()
             current.append((piece, tone))
             used += width(piece)
-            fresh = False
+            fresh, gap = False, None
     lines.append(tuple(current))
-    return [_trimmed(drawn) for drawn in lines]
-
-
-def _trimmed(drawn: Line) -> Line:
-    return drawn[:-1] if drawn and drawn[-1][0] == " " else drawn
+    return lines
 
 
 def _words(spans: Sequence[Span]) -> Iterator[Span]:

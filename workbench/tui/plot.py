@@ -252,7 +252,7 @@ def _ticks(axis: _Axis, rows: int) -> dict[int, str]:
     if axis.log:
         at = {round(index * (rows - 1) / 3) for index in range(4)}
         return {row: f"{axis.value(row * 4 + 2):.3g}" for row in sorted(at)}
-    step = _round_step((axis.high - axis.low) / max(1, min(6, rows // 3)))
+    step = _round_step((axis.high - axis.low) / max(2, min(6, rows // 3)))
     decimals = max(0, -math.floor(math.log10(step) + 1e-9)) if step < 1 else 0
     value = math.ceil(axis.low / step) * step
     labels: dict[int, str] = {}

@@ -50,23 +50,23 @@ def _theme(name: str, *, dark: bool, ansi: bool = False, **tones: str) -> Theme:
 DARK = _theme(
     "dark", dark=True, paper="#101318", raised="#191d24", ink="#d3d7de", strong="#f2f4f7", muted="#8b94a1",
     faint="#3a414c", label="#a3b4c9", accent="#7fb0e0", good="#8cbf7f", warn="#e0b060", bad="#ee7d7d",
-    star="#edc567", reference="#b79fd8", cursor="#27303d", band="#101318",
+    star="#edc567", reference="#b79fd8", cursor="#27303d", band="#101318", spark="#53647a",
 )  # fmt: skip
 LIGHT = _theme(
     "light", dark=False, paper="#fbfaf7", raised="#f0eee8", ink="#2a2e34", strong="#0e1013", muted="#656c76",
     faint="#cdc9bf", label="#47596e", accent="#2563a0", good="#2f7a39", warn="#8f5f00", bad="#b3261e",
-    star="#9a6a00", reference="#6f4ba8", cursor="#dfe6ee", band="#fbfaf7",
+    star="#9a6a00", reference="#6f4ba8", cursor="#dfe6ee", band="#fbfaf7", spark="#9fb0c4",
 )  # fmt: skip
 CONTRAST = _theme(
     "contrast", dark=True, paper="#000000", raised="#000000", ink="#ffffff", strong="#ffffff", muted="#e0e0e0",
     faint="#9a9a9a", label="#ffffff", accent="#5cd6ff", good="#5dff7f", warn="#ffd21f", bad="#ff8a8a",
-    star="#ffe14d", reference="#e3b3ff", cursor="#00408f", band="#000000",
+    star="#ffe14d", reference="#e3b3ff", cursor="#00408f", band="#000000", spark="#5cd6ff",
 )  # fmt: skip
 TERMINAL = _theme(
     "terminal", dark=True, ansi=True, paper="ansi_default", raised="ansi_default", ink="ansi_default",
     strong="ansi_default", muted="ansi_default", faint="ansi_bright_black", label="ansi_default",
     accent="ansi_blue", good="ansi_green", warn="ansi_yellow", bad="ansi_red", star="ansi_yellow",
-    reference="ansi_magenta", cursor="ansi_bright_black", band="ansi_black",
+    reference="ansi_magenta", cursor="ansi_bright_black", band="ansi_black", spark="ansi_blue",
 )  # fmt: skip
 
 THEMES: tuple[Theme, ...] = (DARK, LIGHT, TERMINAL, CONTRAST)

@@ -40,7 +40,7 @@ def details_lines(row: ScoreRow, state: SessionState) -> list[Line]:
     star = "  ★ counts" if state.counted and state.counted.number == row.number and not hidden else ""
     lines = [fact("asked", "before the clock" if row.number == 0 else words.clock_time(row.elapsed_ms),
                   (f"  {row.at[:19].replace('T', ' ')} UTC", Tone.MUTED))]  # fmt: skip
-    lines.append(fact("status", (words.status(row.status), words.STATUS_TONES.get(row.status, Tone.ACCENT) if row.status else Tone.ACCENT)))
+    lines.append(fact("status", _status(row)))
     if not hidden:
         lines.append(fact("raw", (words.raw(row.raw), Tone.STRONG), (star, Tone.STAR)))
         lines.append(fact("normalised", words.normalised(row.normalised)))
@@ -51,13 +51,20 @@ def details_lines(row: ScoreRow, state: SessionState) -> list[Line]:
             gap = row.raw - state.best.raw
             lines.append(fact("to best", (words.change(gap), words.change_tone(gap, state.direction)),
                               (f"  #{state.best.number} with {words.raw(state.best.raw)}", Tone.MUTED)))  # fmt: skip
-    lines.append(fact("took", words.took(row.seconds)))
+    lines.append(fact("took", words.took(row.seconds) if row.seconds is not None else words.MISSING))
     lines.append(fact("snapshot", one_line(row.commit or words.MISSING), (f"  number {row.snapshot}", Tone.MUTED)))
     if row.note:
         lines += [EMPTY, ((("YOUR NOTE"), Tone.LABEL),), *paragraph(row.note, measure=88)]
     if row.message and not hidden:
         lines += [EMPTY, (("MESSAGE", Tone.LABEL),), *paragraph(row.message, measure=88)]
     return lines
+
+
+def _status(row: ScoreRow) -> Span:
+    if row.status is not None:
+        return words.status(row.status), words.STATUS_TONES[row.status]
+    percent = "" if row.fraction is None else f" {row.fraction * 100:.0f} %"
+    return (f"running: {one_line(row.stage)}{percent}" if row.stage else "waiting for the scorer"), Tone.ACCENT
 
 
 def diff_lines(against: Against) -> list[Line]:

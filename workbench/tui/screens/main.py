@@ -64,9 +64,10 @@ class MainScreen(Screen[None]):
         self.pages = Tabs(PAGES, id="pages")
         self.bands = Bands(id="bands")
         self.machine = Machine(id="machine")
+        self.notes = NotesPage(id="notes")
         self.board = Board((
             Header(id="header"), self.bands, self.tabs, self.countdown, self.machine, self.chart, self.scores,
-            self.running, self.pages, BriefPage(id="brief"), NotesPage(id="notes"), FilesPage(id="files"),
+            self.running, self.pages, BriefPage(id="brief"), self.notes, FilesPage(id="files"),
             Keys(id="keys"),
         ))  # fmt: skip
         self.too_small = TooSmall()
@@ -126,8 +127,9 @@ class MainScreen(Screen[None]):
     def go_to(self, name: str) -> None:
         """Show a page, in whatever form the screen has."""
         if name in PAGES:
-            self.board.page = name
-            self.pages.choose(name)
+            if name != self.pages.left_out:
+                self.board.page = name
+                self.pages.choose(name)
         if name in NARROW_TABS:
             self.board.tab = name
             self.tabs.choose(name)
@@ -135,6 +137,17 @@ class MainScreen(Screen[None]):
         target = {"overview": "scores"}.get(name, name)
         if name != "machine" and (self.board.form is Form.NARROW or name in PAGES):
             self.query_one(f"#{target}", Widget).focus()
+
+    @on(Board.Placed)
+    def _placed(self, event: Board.Placed) -> None:
+        """Where notes have a place of their own they need a title and no tab."""
+        wide = event.form is Form.WIDE
+        self.notes.titled = wide
+        self.pages.left_out = "notes" if wide else ""
+        if wide and self.pages.current == "notes":
+            self.pages.current = "brief"
+        self.notes.redraw()
+        self.pages.redraw()
 
     @on(Tabs.Wanted)
     def _tab_wanted(self, event: Tabs.Wanted) -> None:

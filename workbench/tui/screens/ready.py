@@ -10,9 +10,10 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from sessions.events import Breaks, Interruptions, Isolation, ScoringTime, Variant
-from sessions.state import SessionState
+from sessions.state import ScoreRow, SessionState
 from workbench.tui import words
-from workbench.tui.ink import EMPTY, Line, Span, Tone, gauge
+from workbench.tui.digits import LARGE, big
+from workbench.tui.ink import EMPTY, Line, Span, Tone, gauge, heading
 from workbench.tui.markdown import page_of
 from workbench.tui.messages import Ask
 from workbench.tui.screens.dialog import fact, key_line, paragraph
@@ -20,6 +21,7 @@ from workbench.tui.source import Mode
 from workbench.tui.text import one_line
 from workbench.tui.view import View
 from workbench.tui.widgets.drawing import Drawing
+from workbench.tui.widgets.lines import Words
 from workbench.tui.widgets.rows import Rows
 
 _BREAKS = {
@@ -41,38 +43,49 @@ _ISOLATION = {
 ROOM = 17
 
 
-def ready_lines(view: View, width: int) -> list[Line]:
-    """Return the page above its last line of keys."""
+def ready_lines(view: View, width: int, height: int) -> list[Line]:
+    """Return the page above its last line of keys; blank lines go first where rows are few."""
     state = view.state
-    opened, environment = state.opened, state.opened.environment
+    environment = state.opened.environment
     measure = min(84, width)
+    blank = [EMPTY] if height >= 26 else []
     lines: list[Line] = [
         ((one_line(environment.title), Tone.STRONG),),
         *paragraph(environment.summary, Tone.TEXT, measure),
         EMPTY,
-        (("HOW IT IS MEASURED ", Tone.LABEL), ("─" * max(0, measure - 19), Tone.FAINT)),
+        heading("HOW IT IS MEASURED", measure),
+        *blank,
+        *_measured(state),
         EMPTY,
-        fact("time", (words.spoken_time(state.clock.budget_ms), Tone.STRONG), (_budget_note(state), Tone.MUTED), room=ROOM),
+        heading("BEFORE YOU BEGIN", measure),
+        *blank,
+        *_starting(view),
+        _rules(state),
+        EMPTY,
+    ]
+    spare = height - len(lines)
+    return [*lines, *_begin(view, tall=spare >= 12)]
+
+
+def _measured(state: SessionState) -> list[Line]:
+    opened, environment = state.opened, state.opened.environment
+    value = f"  {words.better(environment.direction)}; {_counting(state)}"
+    return [
+        fact("time", *_time(state), room=ROOM),
         fact("profile", one_line(opened.profile), (f"  on {one_line(opened.hardware.label)}", Tone.MUTED), room=ROOM),
-        fact("score", one_line(environment.raw_label), (f"  {words.better(environment.direction)}; {_counting(state)}", Tone.MUTED), room=ROOM),
+        fact("score", one_line(environment.raw_label), (value, Tone.MUTED), room=ROOM),
         fact("hand in", ", ".join(one_line(path) for path in environment.deliverables), room=ROOM),
         fact("breaks", _BREAKS[opened.policy.breaks], room=ROOM),
         fact("scoring", _SCORING[opened.policy.scoring_time], room=ROOM),
         fact("interruptions", _INTERRUPTIONS[opened.policy.interruptions], room=ROOM),
         _isolation(state),
         fact("work folder", one_line(opened.work_tree), room=ROOM),
-        EMPTY,
-        (("BEFORE YOU BEGIN ", Tone.LABEL), ("─" * max(0, measure - 17), Tone.FAINT)),
-        EMPTY,
-        *_starting(view, measure),
-        _rules(state),
-        EMPTY,
-    ]  # fmt: skip
-    return [*lines, *_begin(view)]
+    ]
 
 
-def _budget_note(state: SessionState) -> str:
-    return "  reading the brief counts; it appears when the clock starts"
+def _time(state: SessionState) -> tuple[Span, Span]:
+    said = words.spoken_time(state.clock.budget_ms)
+    return (said, Tone.STRONG), ("  reading the brief counts; it appears when the clock starts", Tone.MUTED)
 
 
 def _counting(state: SessionState) -> str:
@@ -87,21 +100,27 @@ def _isolation(state: SessionState) -> Line:
     return fact("isolation", (name, tone), (words_, Tone.MUTED), room=ROOM)
 
 
-def _starting(view: View, measure: int) -> list[Line]:
+def _starting(view: View) -> list[Line]:
     """Say how far the starting score is: it costs no time."""
     row = view.state.starting
-    if row is not None:
-        if row.raw is None and not view.state.scores_hidden:
-            return [fact("× starting score", (words.status(row.status), Tone.BAD), f"  {one_line(row.message)}", room=ROOM)]
-        value = "taken" if view.state.scores_hidden else words.raw(row.raw)
-        return [fact("✓ starting score", (value, Tone.STRONG), (f"  took {words.took(row.seconds)}", Tone.MUTED), room=ROOM)]
-    pending = view.state.pending
+    hidden = view.state.scores_hidden
+    if row is None:
+        return [fact("… starting score", *_under_way(view.state.pending), room=ROOM)]
+    if row.raw is None and not hidden:
+        why = f"  {one_line(row.message)}"
+        return [fact("× starting score", (words.status(row.status), Tone.BAD), why, room=ROOM)]
+    value = "taken" if hidden else words.raw(row.raw)
+    seconds = f"  took {words.took(row.seconds)}"
+    return [fact("✓ starting score", (value, Tone.STRONG), (seconds, Tone.MUTED), room=ROOM)]
+
+
+def _under_way(pending: tuple[ScoreRow, ...]) -> list[Span]:
     stage = one_line(pending[0].stage) if pending and pending[0].stage else "being taken"
     fraction = pending[0].fraction if pending else None
-    value_line: list[Span] = [(stage, Tone.ACCENT)]
+    spans: list[Span] = [(stage, Tone.ACCENT)]
     if fraction is not None:
-        value_line += [("  ", Tone.TEXT), *gauge(fraction, 24), (f" {fraction * 100:.0f} %", Tone.MUTED)]
-    return [fact("… starting score", *value_line, ("  costs no time", Tone.MUTED), room=ROOM)][: max(1, measure)]
+        spans += [("  ", Tone.TEXT), *gauge(fraction, 24), (f" {fraction * 100:.0f} %", Tone.MUTED)]
+    return [*spans, ("  costs no time", Tone.MUTED)]
 
 
 def _rules(state: SessionState) -> Line:
@@ -117,24 +136,32 @@ def able(view: View) -> bool:
     return view.state.consented and scored and view.mode is Mode.LIVE and view.link.up
 
 
-def _begin(view: View) -> list[Line]:
+def _begin(view: View, *, tall: bool) -> list[Line]:
+    """Return what Enter does, as large as there is room for."""
     if view.mode is not Mode.LIVE:
         return [(("the clock has not been started", Tone.MUTED),)]
-    if able(view):
-        return [((" Press Enter to start the clock ", Tone.BAND_INFO),)]
-    missing = []
-    if view.state.starting is None:
-        missing.append("the starting score")
-    if not view.state.consented:
-        missing.append("your agreement to the rules")
-    return [((f"Enter starts the clock once {' and '.join(missing) or 'the host answers'} is there", Tone.MUTED),)]
+    if not able(view):
+        missing = []
+        if view.state.starting is None:
+            missing.append("the starting score")
+        if not view.state.consented:
+            missing.append("your agreement to the rules")
+        waits = " and ".join(missing) or "the host"
+        return [((f"Enter starts the clock once {waits} is there", Tone.MUTED),)]
+    text = "     Press Enter to start the clock     "
+    if not tall:
+        return [((text.strip().center(40), Tone.BAND_INFO),)]
+    digits = big(words.clock_time(view.state.clock.budget_ms), LARGE)
+    empty = " " * len(text)
+    return [EMPTY, *(((row, Tone.STRONG),) for row in digits), EMPTY, EMPTY,
+            *(((row, Tone.BAND_INFO),) for row in (empty, text, empty))]  # fmt: skip
 
 
 class ReadySheet(Drawing, can_focus=True):
     """See `ready_lines`."""
 
-    def draw(self, view: View, width: int, height: int) -> list[Line]:  # noqa: ARG002
-        return ready_lines(view, width)
+    def draw(self, view: View, width: int, height: int) -> list[Line]:
+        return ready_lines(view, width, height)
 
 
 class ReadyPage(Screen[None]):
@@ -155,8 +182,6 @@ class ReadyPage(Screen[None]):
 
     def compose(self) -> ComposeResult:
         yield ReadySheet(id="ready")
-        from workbench.tui.widgets.lines import Words
-
         yield Words([key_line((("enter", "start the clock"), ("r", "rules"), ("h", "health"), ("q", "detach")))])
 
     def on_mount(self) -> None:
@@ -210,8 +235,6 @@ class RulesPage(Screen[bool]):
 
     def compose(self) -> ComposeResult:
         yield RulesText(self._rules)
-        from workbench.tui.widgets.lines import Words
-
         keys = [("esc", "back")] if self._agreed else [("y", "I have read the rules and agree to them"), ("esc", "back")]
         yield Words([key_line([*keys, ("↑ ↓", "scroll")])])
 

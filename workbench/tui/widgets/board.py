@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from textual.events import Resize
 from textual.geometry import NULL_OFFSET, NULL_SPACING, Region, Size
 from textual.layout import ArrangeResult, Layout, WidgetPlacement
+from textual.message import Message
 from textual.widget import Widget
 
 from workbench.tui.layout import Form, form_of, places
@@ -31,6 +32,13 @@ class _Placed(Layout):
 
 class Board(Widget, inherit_bindings=False):
     """Holds the panels; `tab`, `page` and the number of bands decide with the size what is shown."""
+
+    class Placed(Message):
+        """The panels have new places."""
+
+        def __init__(self, form: Form) -> None:
+            super().__init__()
+            self.form = form
 
     def __init__(self, panels: Iterable[Widget]) -> None:
         super().__init__(*panels)
@@ -58,4 +66,5 @@ class Board(Widget, inherit_bindings=False):
         shown = self.regions(size or self.size)
         for child in self.children:
             child.display = child.id in shown
+        self.post_message(self.Placed(form_of(*(size or self.size))))
         self.refresh(layout=True)

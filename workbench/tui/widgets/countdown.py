@@ -71,9 +71,10 @@ def _face(text: str, width: int, height: int) -> Face:
 
 def _used(view: View, width: int) -> Line:
     state, now = view.state, view.now
-    left: list[Span] = [("used ", Tone.MUTED), (words.clock_time(state.elapsed_ms(now)), Tone.TEXT)]
+    said = words.clock_time if width >= 36 else words.short_time
+    left: list[Span] = [("used ", Tone.MUTED), (said(state.elapsed_ms(now)), Tone.TEXT)]
     if state.pauses:
-        left += [("  paused ", Tone.MUTED), (words.clock_time(state.paused_ms(now)), Tone.TEXT)]
+        left += [("  paused ", Tone.MUTED), (said(state.paused_ms(now)), Tone.TEXT)]
     right: list[Span] = []
     if state.clock.credited_ms:
         sign = "+" if state.clock.credited_ms > 0 else "−"

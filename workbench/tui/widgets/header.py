@@ -35,14 +35,15 @@ def lights(view: View) -> Line:
 def header(view: View, width: int) -> Line:
     opened = view.state.opened
     isolation = opened.isolation.level
+    edge = "  " if width >= 100 else " "
     left: list[Span] = [
-        (" " + cut(plain(opened.environment.slug), max(12, width // 3)), Tone.STRONG),
+        (edge + cut(plain(opened.environment.slug), max(12, width // 3)), Tone.STRONG),
         (f"  {plain(opened.profile)} · ", Tone.MUTED),
         ("unprotected", Tone.WARN) if isolation is Isolation.NONE else (isolation.value, Tone.MUTED),
     ]
     if view.mode is not Mode.LIVE:
         left.append((f"  {view.mode.value.upper()}", Tone.ACCENT))
-    who = (cut(plain(opened.participant), 16), Tone.TEXT), (f" · {plain(opened.session)} ", Tone.MUTED)
+    who = (cut(plain(opened.participant), 16), Tone.TEXT), (f" · {plain(opened.session)}{edge}", Tone.MUTED)
     middle = lights(view)
     if cells(tuple(left)) + cells(middle) + cells(who) + 6 > width:
         return beside(tuple(left), (*middle, who[0], (" ", Tone.TEXT)), width)

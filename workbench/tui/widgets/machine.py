@@ -13,6 +13,8 @@ from workbench.tui.widgets.drawing import Drawing
 
 STALE_SECONDS = 5
 LOW_DISK = 5_000_000_000
+_SPARK = 24
+"""Cells of a history; longer ones say no more."""
 Figure = Callable[[Sample], float | None]
 
 
@@ -41,8 +43,10 @@ def _gpus(samples: Sequence[Sample], sample: Sample, width: int, room: int) -> l
     """Give each device two lines, the rest to processes, and the last to the machine."""
     lines: list[Line] = []
     each = max(1, (room - 1) // max(1, len(sample.gpus)))
+    spaced = each >= 4
     for gpu in sample.gpus:
-        lines += _gpu(samples, gpu, width, each)
+        lines += _gpu(samples, gpu, width, each - spaced)
+        lines += [EMPTY] if spaced else []
     return [*lines[: room - 1], _short_host(sample, width)]
 
 
@@ -59,8 +63,9 @@ def _gpu(samples: Sequence[Sample], gpu: Gpu, width: int, room: int) -> list[Lin
     index = gpu.index
     busy = _percent(gpu.utilisation)
     memory = f"{words.gigabytes(gpu.memory_used)} / {words.gigabytes(gpu.memory_total)} GB"
-    history = _history(samples, lambda one: _utilisation(one, index), width - len(busy) - len(memory) - 4)
-    figures: Line = ((busy, Tone.STRONG), ("  ", Tone.TEXT), (history, Tone.ACCENT), ("  " + memory, Tone.TEXT))
+    room_left = width - len(busy) - len(memory) - 4
+    history = _history(samples, lambda one: _utilisation(one, index), min(_SPARK, room_left))
+    figures = beside(((busy, Tone.STRONG), ("  ", Tone.TEXT), (history, Tone.SPARK)), ((memory, Tone.TEXT),), width)
     if room <= 1:
         return [figures]
     spare = room - 2
@@ -88,18 +93,20 @@ def _utilisation(sample: Sample, index: int) -> float | None:
 
 def _host(samples: Sequence[Sample], sample: Sample, width: int, room: int) -> list[Line]:
     """Return CPU, memory and disk, a line each, with their histories."""
-    cores = f"{len(sample.cpu_each)} cores · load {sample.load:.1f}"
+    brief = width < 36
+    cores = f"load {sample.load:.1f}" if brief else f"{len(sample.cpu_each)} cores · load {sample.load:.1f}"
     memory_share = 100 * sample.memory_used / max(1, sample.memory_total)
     memory = f"{words.gigabytes(sample.memory_used)} of {words.gigabytes(sample.memory_total)} GB"
     disk = f"{words.gigabytes(sample.disk_free)} GB free"
     disk_share = 100 - 100 * sample.disk_free / max(1, sample.disk_total)
     tail = max(len(cores), len(memory), len(disk))
     bar = width - 13 - tail
+    spark = min(_SPARK, bar)
     blank = [EMPTY] if room >= 6 else []
     low = sample.disk_free < LOW_DISK
     return [
         ((f"cpu  {_percent(sample.cpu_percent)}  ", Tone.TEXT),
-         (_history(samples, lambda one: one.cpu_percent, bar), Tone.ACCENT), (f"  {cores:>{tail}}", Tone.MUTED)),
+         (_history(samples, lambda one: one.cpu_percent, spark), Tone.SPARK), (" " * (bar - spark) + f"  {cores:>{tail}}", Tone.MUTED)),
         *blank,
         ((f"mem  {_percent(memory_share)}  ", Tone.TEXT), *gauge(memory_share / 100, max(0, bar)),
          (f"  {memory:>{tail}}", Tone.MUTED)),
@@ -112,8 +119,8 @@ def _host(samples: Sequence[Sample], sample: Sample, width: int, room: int) -> l
 
 def _short_host(sample: Sample, width: int) -> Line:
     text = (
-        f"cpu {sample.cpu_percent:.0f} % of {len(sample.cpu_each)} · mem {words.gigabytes(sample.memory_used)}/"
-        f"{words.gigabytes(sample.memory_total)} GB · disk {words.gigabytes(sample.disk_free)} GB free"
+        f"cpu {sample.cpu_percent:.0f} % · mem {words.gigabytes(sample.memory_used)}/"
+        f"{words.gigabytes(sample.memory_total)} GB · disk {words.gigabytes(sample.disk_free)} GB"
     )
     return ((cut(text, width), Tone.BAD if sample.disk_free < LOW_DISK else Tone.MUTED),)
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from workbench.tui import words
-from workbench.tui.ink import EMPTY, Line, Tone, beside
+from workbench.tui.ink import EMPTY, Line, Tone, beside, heading
 from workbench.tui.text import lines_of, plain, wrap
 from workbench.tui.view import View
 from workbench.tui.widgets.rows import Rows
 
 
 class NotesPage(Rows):
-    """Everything noted, newest first."""
+    """Everything noted, newest first; `titled` where no tab names it."""
+
+    titled = False
+
+    def fixed(self, view: View, width: int) -> list[Line]:  # noqa: ARG002
+        return [heading("NOTES", width, focused=self.has_focus), EMPTY] if self.titled else []
 
     def scrolling(self, view: View, width: int) -> list[Line]:
         notes = view.state.notes

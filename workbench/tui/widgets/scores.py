@@ -10,21 +10,20 @@ from workbench.tui.text import fit, one_line
 from workbench.tui.view import View
 from workbench.tui.widgets.rows import Rows
 
-NARROW = 60
-"""Below this width the columns of secondary interest go."""
+ROOMY = 100
+"""From this width on there is room for how long a scoring took."""
 
 
 def columns(width: int, *, hidden: bool = False) -> dict[str, int]:
     """Return the columns shown and their widths; the note takes what is left."""
-    shown = {"#": 5, "at": 8}
+    shown = {"#": 5, "at": 7, "raw": 9}
     if not hidden:
-        shown |= {"raw": 10, "norm": 6, "change": 9}
-    shown |= {"status": 10}
-    if width >= NARROW + 22:
-        shown |= {"took": 7}
-    if width >= NARROW:
-        shown |= {"snapshot": 8}
-    shown["note"] = max(0, width - sum(shown.values()) - 2 * len(shown))
+        shown |= {"norm": 5, "change": 8}
+    if width >= ROOMY:
+        shown["took"] = 6
+    if width >= 60:
+        shown["snapshot"] = 8
+    shown["note"] = max(0, width - sum(shown.values()) - 2 * len(shown) - 1)
     return shown
 
 
@@ -34,9 +33,10 @@ _RIGHT = {"#", "at", "raw", "norm", "change", "took"}
 def title_line(width: int, *, hidden: bool = False) -> Line:
     spans: list[Span] = []
     for name, cells in columns(width, hidden=hidden).items():
-        word = "  #" if name == "#" else name
-        spans.append((_aligned(name, word, cells) + "  ", Tone.MUTED))
-    return tuple(spans)
+        word = {"#": "  #", "raw": "status" if hidden else "raw"}.get(name, name)
+        spans.append((_aligned(name, word, cells), Tone.MUTED))
+        spans.append(("  ", Tone.TEXT))
+    return tuple(spans[:-1])
 
 
 def _aligned(column: str, text: str, cells: int) -> str:
@@ -54,7 +54,7 @@ def row_line(row: ScoreRow, state: SessionState, width: int) -> Line:
         text, tone = _cell(name, row, state, counts=counts)
         spans.append((_aligned(name, text, cells), tone))
         spans.append(("  ", Tone.TEXT))
-    return tuple(spans)
+    return tuple(spans[:-1])
 
 
 def _cell(name: str, row: ScoreRow, state: SessionState, *, counts: bool) -> tuple[str, Tone]:  # noqa: PLR0911  (one column a line)
@@ -65,14 +65,14 @@ def _cell(name: str, row: ScoreRow, state: SessionState, *, counts: bool) -> tup
             return f"{row.number:>3} {'★' if counts else ' '}", Tone.STAR if counts else quiet
         case "at":
             return ("start" if row.number == 0 else words.clock_time(row.elapsed_ms)), quiet
+        case "raw" if row.raw is None or state.scores_hidden:
+            return _status(row)
         case "raw":
-            return words.raw(row.raw), Tone.STAR if counts else Tone.STRONG if valid else Tone.MUTED
+            return words.raw(row.raw), Tone.STAR if counts else Tone.STRONG
         case "norm":
-            return words.normalised(row.normalised), quiet
+            return "" if row.normalised is None else words.normalised(row.normalised), quiet
         case "change":
             return words.change(row.change), words.change_tone(row.change, state.direction)
-        case "status":
-            return _status(row)
         case "took":
             return words.took(row.seconds) if row.seconds is not None else "", Tone.MUTED
         case "snapshot":
@@ -82,12 +82,10 @@ def _cell(name: str, row: ScoreRow, state: SessionState, *, counts: bool) -> tup
 
 
 def _status(row: ScoreRow) -> tuple[str, Tone]:
+    """Return what stands in the place of a value: how far it is, or why there is none."""
     if row.status is None:
-        if row.stage:
-            return "running", Tone.ACCENT
-        return "queued", Tone.MUTED
-    mark = {ScoreStatus.VALID: "", ScoreStatus.CANCELLED: ""}.get(row.status, "× ")
-    return mark + words.status(row.status), Tone.MUTED if not mark else words.STATUS_TONES[row.status]
+        return ("running", Tone.ACCENT) if row.stage else ("queued", Tone.MUTED)
+    return words.status(row.status), words.STATUS_TONES[row.status]
 
 
 def remark(row: ScoreRow, state: SessionState) -> str:

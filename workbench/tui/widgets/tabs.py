@@ -30,12 +30,14 @@ class Tabs(Drawing):
     def __init__(self, names: Sequence[str], *, clock: bool = False, id: str | None = None) -> None:  # noqa: A002  (Textual's own name)
         super().__init__(id=id)
         self.names = tuple(names)
+        self.left_out = ""
+        """A page that has a place of its own now."""
         self.current = self.names[0]
         self._clock = clock
 
     def draw(self, view: View, width: int, height: int) -> list[Line]:  # noqa: ARG002
         spans: list[Span] = []
-        for name in self.names:
+        for name in self.shown:
             here = name == self.current
             spans.append((name.upper(), Tone.FOCUS if here else Tone.MUTED))
             count = _count(name, view)
@@ -50,17 +52,23 @@ class Tabs(Drawing):
         right: Line = (("PAUSED ", Tone.WARN) if stands else (f"{word} ", tone), (left, Tone.WARN if stands else tone))
         return [beside(tuple(spans), right, width)]
 
+    @property
+    def shown(self) -> tuple[str, ...]:
+        return tuple(name for name in self.names if name != self.left_out)
+
     def choose(self, name: str) -> None:
         self.current = name
         self.redraw()
 
     def step(self, by: int) -> str:
         """Return the name beside the current one."""
-        return self.names[(self.names.index(self.current) + by) % len(self.names)]
+        names = self.shown
+        at = names.index(self.current) if self.current in names else 0
+        return names[(at + by) % len(names)]
 
     def on_click(self, event: Click) -> None:
         at = 0
-        for name in self.names:
+        for name in self.shown:
             count = _count(name, self._view) if self._view else 0
             at += len(name) + (cells_of(f" {count}") if count else 0) + 3
             if event.x < at - 1:
@@ -101,8 +109,9 @@ class Keys(Drawing):
 def key_line(keys: Sequence[tuple[str, str]], width: int) -> Line:
     """Return as many keys as fit; the last one stands at the right."""
     *most, last = keys
-    right: Line = ((last[0], Tone.KEY), (f" {last[1]} ", Tone.MUTED))
-    spans: list[Span] = [(" ", Tone.TEXT)]
+    edge = "  " if width >= 100 else " "
+    right: Line = ((last[0], Tone.KEY), (f" {last[1]}{edge}", Tone.MUTED))
+    spans: list[Span] = [(edge, Tone.TEXT)]
     for key, what in most:
         following: list[Span] = [(key, Tone.KEY), (f" {what}   ", Tone.MUTED)]
         if cells((*spans, *following)) + cells(right) > width:
