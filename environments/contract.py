@@ -140,6 +140,8 @@ class Profile(Value, frozen=True, forbid_unknown_fields=True):
     hours: float = 8.0
     """The time budget suggested for this profile."""
     anchors: tuple[Anchors, ...] = ()
+    hidden_packages: tuple[str, ...] = ()
+    """Installed packages that hold held-out data; participants and submissions do not see them."""
     settings: dict[str, Any] = {}
     """Free values for the environment itself, e.g. `vocabulary = 4096`."""
 

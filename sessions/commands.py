@@ -7,42 +7,38 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from sessions.events import CommandRun
 from sessions.log import Journal
+from sessions.participants import Participant
 from sessions.store import Record
 
 SHOWN_BYTES = 65_536
 KEPT_BYTES = 16 * 1024 * 1024
-WrapCommand = Callable[[Sequence[str]], Sequence[str]]
 
 
 class Commands:
     """Runs shell commands for participants without a terminal."""
 
-    def __init__(
-        self, record: Record, journal: Journal, wrap: WrapCommand, environment: dict[str, str]
-    ) -> None:
+    def __init__(self, record: Record, journal: Journal, participant: Participant) -> None:
         self._record = record
         self._journal = journal
-        self._wrap = wrap
-        self._environment = environment
+        self._participant = participant
         self._running: set[int] = set()
 
     async def run(self, command: str, timeout: float, by: str) -> dict[str, Any]:
         """Run `command` in bash in the work folder; the whole process group ends with it or at `timeout` s."""
         began = time.monotonic()
         process = await asyncio.create_subprocess_exec(
-            *self._wrap(["bash", "-c", command]),
+            *self._participant.command(["bash", "-c", command], terminal=False),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
             cwd=self._journal.state.opened.work_tree,
-            env=self._environment,
+            env=self._participant.variables(),
             start_new_session=True,
         )
         self._running.add(process.pid)

@@ -18,7 +18,7 @@ from sessions.dispatch import Dispatcher
 from sessions.engine import Engine
 from sessions.events import ActivitySeen, Light, Part, SnapshotReason
 from sessions.log import Journal
-from sessions.participants import participant_environment, participant_wrapper
+from sessions.participants import Participant, surroundings_of
 from sessions.score_queue import ScoreQueue
 from sessions.scoring import ProcessScorer, Scorer
 from sessions.server import Server
@@ -26,7 +26,7 @@ from sessions.shells import Shells
 from sessions.snapshots import SnapshotPolicy, SnapshotStore
 from sessions.snapshotting import Snapshotter
 from sessions.state import Phase
-from sessions.store import Record
+from sessions.store import Record, make_runtime_folders
 from sessions.telemetry import Sample, TelemetryWatch
 from sessions.wiring import Wiring
 
@@ -59,10 +59,11 @@ class Host:
         snapshotter = Snapshotter(self.journal, store, self.work_tree)
         scores = ScoreQueue(record, self.journal, store, scorer or ProcessScorer(), wiring)
         self.engine = Engine(record, self.journal, snapshotter, scores)
-        wrap = participant_wrapper(opened.isolation.level, self.work_tree, wiring)
-        environment = participant_environment(record)
-        self.shells = Shells(record, self.engine, wrap, environment)
-        self.commands = Commands(record, self.journal, wrap, environment)
+        hidden = opened.environment.profile(opened.profile).hidden_packages
+        surroundings = surroundings_of(record, self.work_tree, wiring, hidden)
+        self._participant = participant = Participant(record, opened.isolation.level, surroundings)
+        self.shells = Shells(record, self.journal, participant)
+        self.commands = Commands(record, self.journal, participant)
         self._servers = {
             proctor: Server(
                 Dispatcher(self.engine, self.shells, self.commands, proctor=proctor), self.journal
@@ -81,9 +82,10 @@ class Host:
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
         self.engine.snapshotter.store.sweep()
         self.engine.recover()
-        await self.shells.adopt()
+        self.shells.adopt()
+        make_runtime_folders(self.record)
         await self._servers[True].listen(self.record.proctor_socket)
-        await self._servers[False].listen(self.record.participant_socket)
+        await self._servers[False].listen(self.record.participant_socket, owner=self._participant.user_id)
         self._telemetry.start()
         with contextlib.suppress(OSError):
             self._activity.start()
@@ -124,6 +126,7 @@ class Host:
     def _tick(self) -> None:
         self.engine.tick()
         self._ticks += 1
+        self.shells.look()
         if self._ticks % SLOW_TICKS == 1:
             self._look_at_disk()
             self._look_at_telemetry()

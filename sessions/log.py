@@ -128,6 +128,10 @@ class Journal:
         """Every line so far; readers start here and then follow."""
         return self._lines
 
+    def events(self) -> Iterator[Event]:
+        """Yield every event so far."""
+        return map(decode, self._lines)
+
     @property
     def clock(self) -> Clock:
         return self._clock

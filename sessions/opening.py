@@ -6,6 +6,7 @@ import os
 import platform
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -18,14 +19,17 @@ from sessions.clock import Clock, SystemClock
 from sessions.events import (
     SCHEMA,
     Hardware,
+    Isolation,
     IsolationFound,
     ParticipantKind,
     SessionOpened,
     SessionPolicy,
 )
+from sessions.isolation import detect
 from sessions.log import Journal
+from sessions.participants import guarded_of, surroundings_of
 from sessions.snapshots import SnapshotStore
-from sessions.store import Record, Store
+from sessions.store import Record, Store, make_runtime_folders
 from sessions.wiring import Wiring
 
 NOTED_SOFTWARE = ("rebench-workbench", "torch", "triton", "transformers", "datasets", "numpy", "textual")
@@ -33,6 +37,10 @@ NOTED_SOFTWARE = ("rebench-workbench", "torch", "triton", "transformers", "datas
 
 class WorkTreeUnusable(ValueError):
     """The work folder cannot take the starter; nothing was changed."""
+
+
+class IsolationUnavailable(RuntimeError):
+    """The isolation that was asked for does not hold on this machine."""
 
 
 class Opening(msgspec.Struct, frozen=True):
@@ -44,7 +52,8 @@ class Opening(msgspec.Struct, frozen=True):
     participant: str
     participant_kind: ParticipantKind
     work_tree: Path
-    isolation: IsolationFound
+    isolation: IsolationFound | Isolation | None
+    """What is wanted, None for the strongest that holds here; or what was found elsewhere."""
     hardware: Hardware
     brief: str
     starter: Mapping[str, Path]
@@ -60,21 +69,19 @@ def open_session(opening: Opening, store: Store, *, clock: Clock | None = None) 
 
     Raises:
         WorkTreeUnusable: the work folder holds something already.
+        IsolationUnavailable: the isolation that was asked for does not hold here; says what was reached.
     """
-    _lay_out(opening)
+    require_empty(opening.work_tree)
     record = store.create()
-    scratch = store.home / "scratch" / record.session
+    try:
+        wiring = _wire(opening, record, store)
+        isolation = _isolation(opening, record, wiring)
+        _lay_out(opening)
+    except BaseException:
+        shutil.rmtree(record.folder, ignore_errors=True)
+        raise
     record.brief.write_text(opening.brief)
     SnapshotStore.create(record.folder)
-    Wiring(
-        public=str(opening.assets.public),
-        protected=str(opening.assets.protected),
-        scratch=str(scratch),
-        environment_folder=None if opening.environment_folder is None else str(opening.environment_folder),
-        participant_user=opening.participant_user,
-        masked=(str(store.folder), str(opening.assets.protected)),
-        log_copy=None if opening.log_copy is None else str(opening.log_copy),
-    ).write(record.wiring)
     with Journal(record.log, clock or SystemClock(), copy_to=opening.log_copy) as journal:
         journal.append(
             SessionOpened(
@@ -87,7 +94,7 @@ def open_session(opening: Opening, store: Store, *, clock: Clock | None = None) 
                 participant=opening.participant,
                 participant_kind=opening.participant_kind,
                 work_tree=str(opening.work_tree.resolve()),
-                isolation=opening.isolation,
+                isolation=isolation,
                 hardware=opening.hardware,
                 software=_software(),
                 brief_sha256=sha256(opening.brief.encode()).hexdigest(),
@@ -96,13 +103,50 @@ def open_session(opening: Opening, store: Store, *, clock: Clock | None = None) 
     return record
 
 
-def _lay_out(opening: Opening) -> None:
-    """Copy the starter into an empty work folder."""
-    place = opening.work_tree
+def require_empty(place: Path) -> None:
+    """Refuse a work folder that holds anything.
+
+    Raises:
+        WorkTreeUnusable: it does.
+    """
     if place.exists() and (not place.is_dir() or any(place.iterdir())):
         raise WorkTreeUnusable(
             f"cannot put the starter into {place}: it exists and is not an empty folder; choose another with --workdir"
         )
+
+
+def _wire(opening: Opening, record: Record, store: Store) -> Wiring:
+    wiring = Wiring(
+        public=str(opening.assets.public),
+        protected=str(opening.assets.protected),
+        scratch=str(store.home / "scratch" / record.session),
+        environment_folder=None if opening.environment_folder is None else str(opening.environment_folder),
+        participant_user=opening.participant_user,
+        log_copy=None if opening.log_copy is None else str(opening.log_copy),
+    )
+    wiring.write(record.wiring)
+    make_runtime_folders(record)
+    return wiring
+
+
+def _isolation(opening: Opening, record: Record, wiring: Wiring) -> IsolationFound:
+    """Return the isolation in force, found by trying."""
+    wanted = opening.isolation
+    if isinstance(wanted, IsolationFound):
+        return wanted
+    opening.work_tree.mkdir(parents=True, exist_ok=True)
+    hidden = opening.environment.profile(opening.profile).hidden_packages
+    surroundings = surroundings_of(record, opening.work_tree, wiring, hidden)
+    found = detect(guarded_of(record, wiring, hidden), replace(surroundings, terminal=False), wanted=wanted)
+    if wanted not in (None, found.level):
+        evidence = "".join(f"\n  - {line}" for line in found.evidence)
+        raise IsolationUnavailable(f"isolation {wanted} does not hold on this machine:{evidence}")
+    return found
+
+
+def _lay_out(opening: Opening) -> None:
+    """Copy the starter into an empty work folder."""
+    place = opening.work_tree
     place.mkdir(parents=True, exist_ok=True)
     for name, source in opening.starter.items():
         target = place / name

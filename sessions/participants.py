@@ -3,31 +3,69 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import pwd
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 from sessions.events import Isolation
-from sessions.store import SESSION_VARIABLE, Record
+from sessions.isolation import Guarded, Surroundings, command_in, participant_variables
+from sessions.store import HOME_VARIABLE, RUNTIME_VARIABLE, SESSION_VARIABLE, Record, runtime_folder
 from sessions.wiring import Wiring
 
-SECRET_PREFIXES = ("REBENCH_WORKBENCH_KEY",)
+
+class Participant:
+    """The participant's side of one session on this machine."""
+
+    def __init__(self, record: Record, level: Isolation, surroundings: Surroundings) -> None:
+        self._record = record
+        self._level = level
+        self._surroundings = surroundings
+
+    @property
+    def user_id(self) -> int | None:
+        """The participant's account, where it is another than ours."""
+        account = self._surroundings.account
+        return None if account is None or self._level is not Isolation.USER else pwd.getpwnam(account).pw_uid
+
+    def command(self, argv: Sequence[str], *, terminal: bool) -> list[str]:
+        """Return `argv` as it is started for the participant; `terminal` where it owns one of ours."""
+        return command_in(self._level, argv, replace(self._surroundings, terminal=terminal))
+
+    def variables(self) -> dict[str, str]:
+        """Return the variables of the participant's commands: no keys, but which session this is."""
+        ours = participant_variables(self._level, os.environ, self._surroundings)
+        return ours | {
+            SESSION_VARIABLE: self._record.session,
+            HOME_VARIABLE: str(self._record.folder.parent.parent),
+            RUNTIME_VARIABLE: str(runtime_folder()),
+        }
 
 
-def participant_environment(record: Record) -> dict[str, str]:
-    """Return the variables of participant commands: ours without keys, plus which session this is."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(SECRET_PREFIXES)}
-    return {**kept, SESSION_VARIABLE: record.session}
+def surroundings_of(record: Record, work_tree: Path, wiring: Wiring, hidden: Sequence[str]) -> Surroundings:
+    """Return what the participant's commands are started in; `hidden` names packages that hold held-out data."""
+    home = record.folder.parent.parent
+    return Surroundings(
+        work_folder=work_tree,
+        masks=(home, Path(wiring.protected), runtime_folder(), *package_folders(hidden)),
+        visible=(Path(wiring.public), record.participant_socket.parent),
+        private=home / "private" / record.session,
+        account=wiring.participant_user,
+    )
 
 
-def participant_wrapper(
-    level: Isolation, work_tree: Path, wiring: Wiring
-) -> Callable[[Sequence[str]], Sequence[str]]:
-    """Return what turns a command into the same command under the session's isolation."""
-    if level is Isolation.NONE:
-        return lambda argv: argv
-    from sessions.isolation import participant_command
+def guarded_of(record: Record, wiring: Wiring, hidden: Sequence[str]) -> tuple[Guarded, ...]:
+    """Return what a participant must not reach."""
+    return (
+        Guarded("the records", record.folder.parent),
+        Guarded("protected assets", Path(wiring.protected)),
+        Guarded("the proctor's socket", record.proctor_socket.parent),
+        *(Guarded(f"package {folder.name}", folder) for folder in package_folders(hidden)),
+    )
 
-    def wrap(argv: Sequence[str]) -> Sequence[str]:
-        return participant_command(level, argv, work_tree, wiring.masked, user=wiring.participant_user)
 
-    return wrap
+def package_folders(names: Sequence[str]) -> tuple[Path, ...]:
+    """Return where packages are installed; those that are not are left out."""
+    specs = (find_spec(name) for name in names)
+    return tuple(Path(spec.origin).parent for spec in specs if spec is not None and spec.origin is not None)

@@ -162,7 +162,7 @@ class ScriptedScorer:
         self.hold: asyncio.Event | None = None
         """When set, a call waits for it before it answers."""
 
-    async def run(self, call: Call, folder: Path, seconds: float, on_progress: OnProgress) -> Answer:  # noqa: ARG002
+    async def run(self, call: Call, folder: Path, seconds: float, on_progress: OnProgress) -> Answer:
         self.calls.append(call)
         on_progress(Progress("scripted", 0.5))
         if self.hold is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -34,9 +35,9 @@ class Server:
         self._connections: set[Connection] = set()
         self._server: asyncio.Server | None = None
 
-    async def listen(self, path: Path, mode: int = 0o600) -> None:
-        """Listen at `path`, taking the place of a dead host's socket."""
-        listening = _socket_at(path, mode)
+    async def listen(self, path: Path, *, owner: int | None = None) -> None:
+        """Listen at `path`, taking the place of a dead host's socket; `owner` may open it, and we."""
+        listening = _socket_at(path, owner)
         self._server = await asyncio.start_unix_server(self._serve, sock=listening, limit=LINE_LIMIT)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -164,13 +165,14 @@ class Connection:
         self.send(b'{"jsonrpc":"2.0","method":"event","params":' + line + b"}\n")
 
 
-def _socket_at(path: Path, mode: int) -> socket.socket:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+def _socket_at(path: Path, owner: int | None) -> socket.socket:
     with contextlib.suppress(FileNotFoundError):
         path.unlink()
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listening.bind(str(path))
-    path.chmod(mode)
+    path.chmod(0o600)
+    if owner is not None:
+        os.chown(path, owner, -1)
     return listening
 
 

@@ -47,7 +47,7 @@ class Snapshotter:
         light, reason = Light.GREEN, ""
         if body.commit is None:
             light, reason = Light.RED, body.problem or "the last snapshot failed"
-        elif body.status == SnapshotStatus.PARTIAL:
+        elif body.status == SnapshotStatus.PARTIAL.value:
             light, reason = (
                 Light.AMBER,
                 f"{body.skipped_count} paths could not be stored, see snapshot {body.number}",

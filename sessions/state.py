@@ -1,6 +1,6 @@
 """The state of a session: a pure fold of its events, and the only place where time and scores are computed."""
 
-# ruff: noqa: ARG001  (every step of the fold has one signature)
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable

@@ -35,6 +35,27 @@ def runtime_folder() -> Path:
     return Path(os.environ.get("TMPDIR", "/tmp")) / f"rebench-workbench-{os.getuid()}"  # noqa: S108  (made 0700, owner checked)
 
 
+def make_runtime_folders(record: Record) -> None:
+    """Make the folders of a session's sockets; only the participant's may be entered by another account.
+
+    Raises:
+        PermissionError: somebody else owns the runtime folder.
+    """
+    top = runtime_folder()
+    top.mkdir(parents=True, exist_ok=True, mode=0o711)
+    if top.stat().st_uid != os.getuid():
+        raise PermissionError(
+            f"{top} belongs to another user; set {RUNTIME_VARIABLE} to a folder of your own"
+        )
+    for folder, mode in (
+        (top / record.session, 0o711),
+        (record.participant_socket.parent, 0o711),
+        (record.shell_socket(0).parent, 0o711),
+        (record.proctor_socket.parent, 0o700),
+    ):
+        folder.mkdir(exist_ok=True, mode=mode)
+
+
 class Record(NamedTuple):
     """One session's folder and its well-known places."""
 
@@ -81,7 +102,10 @@ class Record(NamedTuple):
 
     @property
     def participant_socket(self) -> Path:
-        return runtime_folder() / self.session / "participant.sock"
+        return runtime_folder() / self.session / "participant" / "participant.sock"
+
+    def shell_socket(self, number: int) -> Path:
+        return runtime_folder() / self.session / "shells" / f"{number}.sock"
 
     @property
     def proctor_socket(self) -> Path:

@@ -138,7 +138,7 @@ def _ref(folder: Path, number: int) -> str | None:
 def _recordings(record: Record) -> Iterator[str]:
     if not record.recordings.is_dir():
         return
-    from sessions.recording import verify as verify_recording
+    from sessions.recording.verifying import verify as verify_recording
 
     for folder in sorted(record.recordings.iterdir()):
         yield from (f"recording {folder.name}: {problem}" for problem in verify_recording(folder))

@@ -19,8 +19,6 @@ class Wiring(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     environment_folder: str | None = None
     """Set when the environment is not one of the installed ones."""
     participant_user: str | None = None
-    masked: tuple[str, ...] = ()
-    """What the participant's shells must not see."""
     log_copy: str | None = None
     """A second place the log is written to as it grows."""
 

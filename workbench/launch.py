@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from sessions.events import Breaks, Isolation, IsolationFound, ParticipantKind, SessionPolicy
+from sessions.events import Breaks, Isolation, ParticipantKind, SessionPolicy
 from sessions.store import Record, Store
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ def plan(wish: Wish, store: Store) -> Plan:
         WorkTreeUnusable: the work folder asked for holds something.
     """
     from environments.registry import find
+    from sessions.opening import require_empty
     from workbench.preflight.machine import examine
     from workbench.preflight.needs import default_profile, require
 
@@ -83,20 +84,6 @@ def plan(wish: Wish, store: Store) -> Plan:
     budget = wish.budget_ms or round(found.spec.profile(profile).hours * 3_600_000)
     policy = msgspec.structs.replace(wish.policy or SessionPolicy(budget_ms=budget), budget_ms=budget)
     return Plan(found, profile, policy, wish, machine)
-
-
-def require_empty(place: Path) -> None:
-    """Refuse a work folder that holds anything.
-
-    Raises:
-        WorkTreeUnusable: it does.
-    """
-    from sessions.opening import WorkTreeUnusable
-
-    if place.exists() and (not place.is_dir() or any(place.iterdir())):
-        raise WorkTreeUnusable(
-            f"cannot put the starter into {place}: it exists and is not an empty folder; choose another with --workdir"
-        )
 
 
 def is_prepared(planned: Plan, home: Path) -> bool:
@@ -130,6 +117,7 @@ def open_planned(planned: Plan, store: Store) -> Record:
     Raises:
         EnvironmentFault: the assets are missing or damaged.
         WorkTreeUnusable: the work folder holds something.
+        IsolationUnavailable: the isolation that was asked for does not hold here.
         HostGone: the host does not come up.
     """
     from environments import assets
@@ -148,7 +136,7 @@ def open_planned(planned: Plan, store: Store) -> Record:
         participant=wish.participant,
         participant_kind=wish.kind,
         work_tree=work_tree,
-        isolation=find_isolation(wish, work_tree, store, folders.protected),
+        isolation=wish.isolation,
         hardware=find_hardware(tuple(gpu.name for gpu in planned.machine.gpus)),
         brief=(found.folder / "brief.md").read_text(encoding="utf-8"),
         starter={name: Path(source) for name, source in starter.items()},
@@ -171,25 +159,3 @@ def _new_work_tree(slug: str, parent: Path | None = None) -> Path:
     here = (parent or Path.cwd()).absolute()
     names = (slug if number == 1 else f"{slug}-{number}" for number in range(1, 10_000))
     return next(here / name for name in names if not (here / name).exists())
-
-
-def find_isolation(wish: Wish, work_tree: Path, store: Store, protected: Path) -> IsolationFound:
-    """Return the isolation in force, found by trying: the one asked for, or the strongest that works here.
-
-    Raises:
-        ProfileUnavailable: the one asked for does not hold here; says what was reached, or why it cannot start.
-    """
-    from environments.contract import ProfileUnavailable
-    from sessions.isolation import Guarded, Surroundings, detect
-
-    store.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    work_tree.mkdir(parents=True, exist_ok=True)
-    found = detect(
-        (Guarded("protected assets", protected), Guarded("the records", store.folder)),
-        Surroundings(work_tree, masks=(store.folder, protected), account=wish.participant_user, terminal=False),
-        wanted=wish.isolation,
-    )
-    if wish.isolation not in {None, found.level}:
-        evidence = "".join(f"\n  - {line}" for line in found.evidence)
-        raise ProfileUnavailable(f"isolation {wish.isolation} does not hold on this machine:{evidence}")
-    return found

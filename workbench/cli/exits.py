@@ -43,6 +43,7 @@ _KNOWN = (
     ("sessions.client", "HostGone", Exit.INFRASTRUCTURE),
     ("sessions.hosting", "SessionOver", Exit.REFUSED),
     ("sessions.opening", "WorkTreeUnusable", Exit.USAGE),
+    ("sessions.opening", "IsolationUnavailable", Exit.ENVIRONMENT),
     ("sessions.snapshots.values", "SnapshotError", Exit.USAGE),
     ("sessions.log", "LogDamaged", Exit.DAMAGED),
     ("sessions.state", "EventImpossible", Exit.DAMAGED),

@@ -51,7 +51,7 @@ def meant(session: str | None) -> Record:
 def _by_socket(wanted: str | None, store: Store) -> Record:
     """Find a session whose record belongs to another user, by the socket it offers to us."""
     folder = runtime_folder()
-    offered = sorted(path.parent.name for path in folder.glob("*/participant.sock"))
+    offered = sorted(path.parents[1].name for path in folder.glob("*/participant/participant.sock"))
     matching = [name for name in offered if wanted is None or wanted in {name, name.removeprefix("s-")}]
     if len(matching) != 1:
         raise SessionNotFound(
