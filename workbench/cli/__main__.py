@@ -1,0 +1,5 @@
+"""Entry point: python -m workbench.cli COMMAND."""
+
+from workbench.cli import main
+
+main()
