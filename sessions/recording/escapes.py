@@ -9,12 +9,12 @@ import re
 # then skipped up to their end, however long they are.
 _TOKEN = re.compile(
     r"([^\x00-\x1f\x7f-\x9f]+)"  # 1 text
-    r"|\x1b\[([<-?]*)([0-9:;]*)([ -/]*)([@-~])"  # 2 private, 3 parameters, 4 intermediate, 5 final
-    r"|([\x00-\x1a\x1c-\x1f\x7f-\x9f]+)"  # 6 controls
-    r"|(\x1b[\]PX^_])"  # 7 a device string begins
-    r"|(\x1b(?:[ -/]*|\[[0-?]*[ -/]*)\Z)"  # 8 cut short
+    r"|(?:\x1b\[|\x9b)([<-?]*)([0-9:;]*)([ -/]*)([@-~])"  # 2 private, 3 parameters, 4 intermediate, 5 final
+    r"|([\x00-\x1a\x1c-\x1f\x7f-\x8f\x91-\x97\x99\x9a\x9c]+)"  # 6 controls
+    r"|(\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])"  # 7 a device string begins
+    r"|((?:\x1b[ -/]*|(?:\x1b\[|\x9b)[0-?]*[ -/]*)\Z)"  # 8 cut short
     r"|\x1b([ -/]*)([0-Z\\`-~])"  # 9 intermediate, 10 final
-    r"|\x1b(?:\[[0-?]*[ -/]*)?"  # malformed: dropped, and what follows is read anew
+    r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*|\x1b"  # malformed: dropped, and what follows is read anew
 )
 _STRING_END = re.compile(r"[\x07\x18\x1a\x9c]|\x1b\\|\x1b(?=[^\\])")
 _LONGEST_PARTIAL = 256
@@ -139,7 +139,7 @@ class Sanitiser(Parser):
             self._out.append(f"\x1b[{parameters}{final}")
 
     def esc(self, intermediate: str, final: str) -> None:
-        if (not intermediate and final in self._ESC) or (intermediate in "()" and final in "0AB"):
+        if (not intermediate and final in self._ESC) or (intermediate in ("(", ")") and final in "0AB"):
             self._out.append(f"\x1b{intermediate}{final}")
 
 

@@ -93,7 +93,10 @@ class RecorderHandle:
         Raises:
             RecorderNotStarted: the recorder or the program in it did not start.
         """
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # noqa: ASYNC240
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # noqa: ASYNC240
+        except OSError as error:
+            raise RecorderNotStarted(f"no place to record to: {error}") from error
         if segment_numbers(folder):
             raise RecorderNotStarted(f"recording {number} exists already in {folder}; a shell gets a new one")
         problems = folder / "recorder.err" if log is None else log

@@ -9,6 +9,7 @@ not used; whoever doubts them deletes the folder and they are made again.
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import zlib
 from contextlib import suppress
@@ -88,6 +89,16 @@ def build_keyframes(folder: Path) -> int:
         save_keyframe(folder, number + 1, headers[number + 1].prev, terminal)
         made += 1
     return made
+
+
+def start_building(folder: Path) -> subprocess.Popen[bytes]:
+    """Make the missing keyframes in a process of their own, at the lowest priority; whoever calls reaps it."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "sessions.recording.keyframes", str(folder.absolute())],
+        cwd=Path(__file__).resolve().parents[2],
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+    )
 
 
 def main(arguments: list[str]) -> int:

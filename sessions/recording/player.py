@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sessions.recording.format import Kind, Marker, MarkerKind, SegmentDamaged, unpack_marker
-from sessions.recording.keyframes import load_keyframe, play_chunk
+from sessions.recording.format import Chunk, Kind, Marker, MarkerKind, SegmentDamaged, unpack_marker
+from sessions.recording.keyframes import keyframe_path, load_keyframe, play_chunk
 from sessions.recording.reader import Recording
 from sessions.recording.screen import Screen
 from sessions.recording.terminal import Terminal
 
-LOOK_BACK = 2
+LOOK_BACK = 1
 """Segments read before the wanted one when no keyframe is near; more would take longer than a person waits."""
 
 
@@ -29,13 +29,18 @@ class Player:
         self._exact = True
         self._at = -1
         self._remark = ""
-        self._gap: Marker | None = None
+        self._read: tuple[int, list[Chunk]] = (-1, [])
 
     def screen_at(self, boottime: int) -> Screen:
         """Return the screen at a boot-time moment; a moment after the end shows the end."""
         self.recording.refresh()
         wanted = self.recording.segment_at(boottime)
-        if self._terminal is None or boottime < self._at or wanted > self._segment + LOOK_BACK:
+        if (
+            self._terminal is None
+            or boottime < self._at
+            or wanted > self._segment + LOOK_BACK
+            or (not self._exact and keyframe_path(self.recording.folder, wanted).exists())
+        ):
             self._start(wanted)
         terminal = self._advance(boottime)
         return terminal.screen(exact=self._exact, remark=self._remark)
@@ -78,21 +83,29 @@ class Player:
     def _play_segment(self, terminal: Terminal, boottime: int) -> bool:
         """Play the segment from where it was left; True when the moment lies inside it."""
         try:
-            segment = self.recording.segment(self._segment)
+            chunks = self._chunks()
         except SegmentDamaged as error:
             self._exact, self._remark = False, f"a part before this moment cannot be read: {error}"
             return False
-        for index, chunk in enumerate(segment.chunks()):
+        for index in range(self._chunk, len(chunks)):
+            chunk = chunks[index]
             if chunk.boottime > boottime:
                 return True
-            if index < self._chunk:
-                continue
             if chunk.kind is Kind.MARKER:
                 self._note(unpack_marker(chunk.payload))
             else:
                 play_chunk(terminal, chunk)
             self._chunk = index + 1
         return False
+
+    def _chunks(self) -> list[Chunk]:
+        """Return the segment's chunks; those of a segment that is no longer written are read once."""
+        if self._read[0] != self._segment:
+            chunks = list(self.recording.segment(self._segment).chunks())
+            if self._segment + 1 == len(self.recording.headers):
+                return chunks
+            self._read = (self._segment, chunks)
+        return self._read[1]
 
     def _note(self, marker: Marker) -> None:
         if marker.what is MarkerKind.GAP_BEGAN:

@@ -27,6 +27,7 @@ from sessions.clock import SystemClock
 from sessions.events import Light
 from sessions.recording.flood import FloodGate, Limits
 from sessions.recording.format import Kind, Marker, MarkerKind, unpack_size
+from sessions.recording.keyframes import start_building
 from sessions.recording.player import Player
 from sessions.recording.reader import RecordingUnreadable
 from sessions.recording.redraw import RESTORE, redraw
@@ -352,11 +353,7 @@ class Recorder:
             self._tape.segments_closed - self._indexed >= (1 if self._ending else KEYFRAMES_EVERY)
         ):
             self._indexed = self._tape.segments_closed
-            self._indexer = subprocess.Popen(
-                [sys.executable, "-m", "sessions.recording.keyframes", str(self._order.folder)],
-                stdin=subprocess.DEVNULL,
-                start_new_session=True,
-            )
+            self._indexer = start_building(self._order.folder)
 
     def _signalled(self, _mask: int) -> None:
         self._wake.recv(64)
