@@ -17,6 +17,8 @@ from environments import assets
 from environments.worker.jobs import Level, Mount, WorkerJob
 
 STAGE = Path("/worker")
+EMPTY = "empty"
+"""A staged file of nothing, which covers masked files."""
 PRIVATE_HOME = "/tmp/home"  # noqa: S108  (a path inside the sandbox, on a file system of its own)
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
 _ETC = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "OpenCL", "nvidia")
@@ -138,7 +140,7 @@ def sandbox_command(job: WorkerJob, stage: Path, account: int | None, masks: Ite
     command += _parents("/job/any", wrap)
     for name, mount in job.mounts.items():
         command += ["--bind" if mount.writable else "--ro-bind", str(mount.source.resolve()), f"/job/{name}"]
-    command += _mask_binds(job, masks)
+    command += _mask_binds(job, masks, stage / EMPTY)
     return [*command, "--"]
 
 
@@ -225,7 +227,7 @@ def _gpu_binds() -> list[str]:
     return binds
 
 
-def _mask_binds(job: WorkerJob, masks: Iterable[Path]) -> list[str]:
+def _mask_binds(job: WorkerJob, masks: Iterable[Path], empty: Path) -> list[str]:
     """Cover every mask that some bind has made visible."""
     shown = [(p, p) for p in (*_SYSTEM, *_prefixes())]
     shown += [(str(m.source.resolve()), f"/job/{name}") for name, m in job.mounts.items()]
@@ -237,5 +239,5 @@ def _mask_binds(job: WorkerJob, masks: Iterable[Path]) -> list[str]:
         for source, target in shown:
             if real == source or real.startswith(f"{source}/"):
                 covered = target + real[len(source) :]
-                binds += ["--tmpfs", covered] if mask.is_dir() else ["--ro-bind", "/dev/null", covered]
+                binds += ["--tmpfs", covered] if mask.is_dir() else ["--ro-bind", str(empty), covered]
     return binds

@@ -102,6 +102,9 @@ def _serve(channel: Any, answer: Callable[[Request], Any], settings: dict[str, A
             reply = Message("answer", body, blobs)
         except BaseException as error:  # noqa: BLE001  (SystemExit included: a participant may raise anything)
             reply = Message("raised", _describe(error, tuple(places.values())), {})
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(BaseException):  # they may be the participant's by now
+                stream.flush()
         channel.send(reply)
 
 

@@ -192,8 +192,9 @@ class Worker:
             self._channel.send_line(self._settings(entry, nonce))
             message = self._channel.receive(time.monotonic() + limits.start_seconds)
         except (ChannelClosed, DeadlinePassed, ProtocolBroken, OSError) as error:
+            code = self._ended_with()
             self.close()
-            raise WorkerUnavailable(self._why_not_started(error)) from error
+            raise WorkerUnavailable(self._why_not_started(error, code)) from error
         finally:
             theirs.close()
         if message.kind != "started":
@@ -300,9 +301,7 @@ class Worker:
 
     def _ended(self, began: float) -> Failed:
         """Say why the process went away without an answer."""
-        assert self._process is not None
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(timeout=_SETTLE_SECONDS)
+        code = self._ended_with()
         if self._breach is FailureKind.OUT_OF_MEMORY or self._group.ran_out_of_memory():
             limit = self._job.limits.memory_gb
             return self._failed(
@@ -311,7 +310,6 @@ class Worker:
         if self._breach is FailureKind.CRASHED:
             most = self._job.limits.processes
             return self._failed(FailureKind.CRASHED, f"the submission had more than {most} processes", began)
-        code = self._process.poll()
         if code in (0, None):
             return self._failed(
                 FailureKind.NO_ANSWER, "the submission's process ended without an answer", began
@@ -328,14 +326,21 @@ class Worker:
         self.close()
         return Failed(kind, message, seconds, self._log.text(), self.confinement(), where)
 
-    def _why_not_started(self, error: Exception) -> str:
+    def _ended_with(self) -> int | None:
+        """Return the exit code of a process that has just gone, None while it runs."""
+        if self._process is None:
+            return None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout=_SETTLE_SECONDS)
+        return self._process.poll()
+
+    def _why_not_started(self, error: Exception, code: int | None) -> str:
         limit = self._job.limits.start_seconds
         what = (
             f"was not ready within {limit:g} s"
             if isinstance(error, DeadlinePassed)
             else "ended before it was ready"
         )
-        code = None if self._process is None else self._process.poll()
         return f"the worker for {self._job.entry.name} {what} ({self._level}, exit code {code}): {self._log.text()[-2000:]}"
 
     def _watch(self) -> None:

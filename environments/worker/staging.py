@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from environments.worker.confine import PRIVATE_HOME, unreadable_by_others
+from environments.worker.confine import EMPTY, PRIVATE_HOME, unreadable_by_others
 from environments.worker.jobs import Mount, WorkerJob
 
 _ENGINE = Path(__file__).resolve().parents[1]
@@ -25,7 +25,9 @@ def stage(job: WorkerJob, folder: Path, account: int | None) -> str:
     _copy(job.entry, folder, entry)
     who = account if account is not None else os.getuid()
     (folder / "passwd").write_text(f"worker:x:{who}:{who}:worker:{PRIVATE_HOME}:/bin/sh\n")
-    (folder / "passwd").chmod(0o644)
+    (folder / EMPTY).touch()
+    for name in ("passwd", EMPTY):
+        (folder / name).chmod(0o644)
     return ".".join(entry.with_suffix("").parts)
 
 
