@@ -41,11 +41,11 @@ def _as_proctor(session: str | None, method: str, by: str, **parameters: Any) ->
         'rebench-workbench credit s-7f3a9c -5m --why "credited twice by mistake"',
     ),
 )
-@session_argument
+@click.argument("session")
 @click.argument("amount", type=DurationType())
 @click.option("--why", required=True, help="The reason, for the record.")
 @by_option
-def credit(session: str | None, amount: int, why: str, by: str) -> None:
+def credit(session: str, amount: int, why: str, by: str) -> None:
     """Give time back, or take it, with a reason on record."""
     _as_proctor(session, "credit", by, ms=amount, why=why)
     click.echo(f"{duration(abs(amount))} {'given' if amount > 0 else 'taken'}; the old figures stay visible", err=True)

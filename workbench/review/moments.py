@@ -104,10 +104,11 @@ class Film:
         index = bisect_left(self._used, elapsed_ms)
         if index >= len(self.events):
             return self.after(len(self.events) - 1)
-        if index == 0:
-            return self.after(0)
+        if index == 0 or self._used[index] == elapsed_ms:
+            return self.after(index)
         short = elapsed_ms - self.after(index - 1).elapsed_ms
-        return self.at(min(self.times[index - 1] + max(0, short), self.times[index]))
+        # Before event `index`, even where rounding would put both into one millisecond.
+        return self._moment(min(self.times[index - 1] + max(0, short), self.times[index]), index - 1)
 
     def next(self, index: int, wanted: Callable[[Body], bool]) -> int | None:
         """Return the first event after `index` of a wanted kind."""
