@@ -18,6 +18,8 @@ from sessions.snapshots.walk import Folder, Walked, look
 SAMPLE = 20
 BURST = 10_000
 """Paths hinted at between two looks; more of them are counted by looking alone, which costs less."""
+_BURST_SECONDS = 5.0
+"""Between looks while there is nothing but looks."""
 _LATE_SECONDS = 2.0
 """How long a hint may be on its way; watchdog holds moves back for half a second."""
 _FOLDERS_A_WALK_MISSES = 0.9
@@ -119,7 +121,7 @@ class ActivityWatch:
         self._start_hints()
         self.look()
         while not self._stopping:
-            self._woken.wait(self._every)
+            self._woken.wait(min(self._every, _BURST_SECONDS) if "burst" in self._troubles else self._every)
             self._woken.clear()
             if not self._stopping:
                 if "burst" in self._troubles:

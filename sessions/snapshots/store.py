@@ -60,6 +60,7 @@ class SnapshotStore:
         )
         self._memory: Memory | None = None
         self._held_by: dict[int, frozenset[str]] = {}
+        self._verifier: tuple[frozenset[tuple[str, int, int, int]], Verifier] | None = None
 
     @classmethod
     def create(cls, folder: Path, policy: SnapshotPolicy | None = None, tools: Tools | None = None) -> Self:
@@ -232,10 +233,10 @@ class SnapshotStore:
             os.close(root)
 
     def verify(self, ref: int | str | None = None) -> tuple[str, ...]:
-        """Problems in words, of one snapshot or of all; hashing everything again, each object once a call."""
+        """Problems in words, of one snapshot or of all; hashing everything again, each object once."""
         numbers = self._objects.numbers()
         wanted = set(numbers.values()) if ref is None else {resolve(self._objects, ref)}
-        verifier = Verifier(self._objects, self._artifacts)
+        verifier = self._verifier_now()
         problems: list[str] = []
         parent = None
         for number, commit in numbers.items():
@@ -243,6 +244,16 @@ class SnapshotStore:
                 problems += verifier.problems(number, commit, parent)
             parent = commit
         return tuple(problems)
+
+    def _verifier_now(self) -> Verifier:
+        """The last one while no file of the store has changed, so that many single calls cost as little as one."""
+        files = [*(self._objects.git_dir / "objects").rglob("*"), *self._artifacts.folder.rglob("*")]
+        stamp = frozenset(
+            (f.name, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for f in files for s in [f.stat()]
+        )
+        if self._verifier is None or self._verifier[0] != stamp:
+            self._verifier = (stamp, Verifier(self._objects, self._artifacts))
+        return self._verifier[1]
 
     def _sides(self, ref: int | str) -> tree.Sides:
         try:
