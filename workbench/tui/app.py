@@ -70,7 +70,8 @@ class WorkbenchApp(App[int]):
         self._changed_problem = ""
         self._first = asyncio.Event()
         self._caught_up = False
-        self._page_shown: Phase | None = None
+        self._phase: Phase | None = None
+        self._finish_opened = False
         if not speaks_unicode() if ascii_only is None else ascii_only:
             self._filters.append(AsciiOnly())
         for one in THEMES:
@@ -184,16 +185,15 @@ class WorkbenchApp(App[int]):
         self._fetch_brief(view)
 
     def _open_page_of(self, view: View) -> None:
-        """Open the page that belongs to the phase, once each time the phase changes."""
-        phase = view.state.phase
-        if phase is self._page_shown:
+        """Open the page that belongs to the phase, once; never over a dialog somebody is writing in."""
+        before, self._phase = self._phase, view.state.phase
+        if view.mode is not Mode.LIVE:
             return
-        before, self._page_shown = self._page_shown, phase
-        match phase:
+        match view.state.phase:
             case Phase.OPENED | Phase.READY:
                 from workbench.tui.screens.ready import ReadyPage
 
-                if before not in {Phase.OPENED, Phase.READY}:
+                if before is None:
                     self.push_screen(ReadyPage(view, self._rules))
             case Phase.RUNNING | Phase.PAUSED:
                 if before in {Phase.OPENED, Phase.READY}:
@@ -201,8 +201,8 @@ class WorkbenchApp(App[int]):
             case Phase.FINISHING | Phase.CLOSED:
                 from workbench.tui.screens.submitting import FinishPage
 
-                open_already = any(isinstance(screen, FinishPage) for screen in self.screen_stack)
-                if view.mode is Mode.LIVE and not open_already and len(self.screen_stack) == 1:
+                if not self._finish_opened and len(self.screen_stack) == 1:
+                    self._finish_opened = True
                     self.push_screen(FinishPage(view))
 
     def _close_pages(self) -> None:
@@ -213,8 +213,9 @@ class WorkbenchApp(App[int]):
         """Redraw what shows the time, at each whole second of the session's own clock."""
         view = self.view
         wait = 1.0
-        if view is not None:
-            for screen in self.screen_stack if not self.suspended else ():
+        if view is not None and not self.suspended:
+            self._open_page_of(view)
+            for screen in self.screen_stack:
                 if isinstance(screen, MainScreen) and screen.is_mounted and screen is self.screen:
                     screen.tick(view)
             if view.state.clock.running:
@@ -224,7 +225,7 @@ class WorkbenchApp(App[int]):
     def _fetch_brief(self, view: View) -> None:
         if self._brief is None and not self._brief_asked and view.state.started_at is not None and self._link.up:
             self._brief_asked = True
-            self.run_worker(self._ask_for_brief(), exit_on_error=False)
+            self.run_worker(self._ask_for_brief())
 
     async def _ask_for_brief(self) -> None:
         try:
@@ -236,7 +237,7 @@ class WorkbenchApp(App[int]):
 
     def look_for_changes(self) -> None:
         """Ask which files differ from the last snapshot; the answer arrives in a later view."""
-        self.run_worker(self._ask_for_changes(), exclusive=True, group="changes", exit_on_error=False)
+        self.run_worker(self._ask_for_changes(), exclusive=True, group="changes")
 
     async def _ask_for_changes(self) -> None:
         self._changed, self._changed_problem = None, ""
@@ -257,7 +258,7 @@ class WorkbenchApp(App[int]):
 
     def ask(self, method: str, *, done: str = "", **parameters: Any) -> None:
         """Send a request and say how it went; nothing waits for it."""
-        self.run_worker(self._ask(method, done, parameters), exit_on_error=False)
+        self.run_worker(self._ask(method, done, parameters))
 
     async def _ask(self, method: str, done: str, parameters: dict[str, Any]) -> None:
         try:

@@ -170,7 +170,7 @@ class DetailsPage(Screen[None]):
         return scores[self._number] if self._number < len(scores) else None
 
     def _load(self) -> None:
-        self.run_worker(self._compare(self._number), exclusive=True, exit_on_error=False)
+        self.run_worker(self._compare(self._number), exclusive=True)
 
     async def _compare(self, number: int) -> None:
         state = self._view.state

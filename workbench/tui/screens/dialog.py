@@ -42,6 +42,12 @@ class Dialog(ModalScreen[Result]):
             yield from self.body()
             yield Words([EMPTY, key_line(self.keys())], id="dialog-keys")
 
+    def on_mount(self) -> None:
+        """Catch up with what came while the dialog was being built."""
+        view: View | None = self.app.view  # type: ignore[attr-defined]
+        if view is not None:
+            self.show(view)
+
     def show(self, view: View) -> None:
         """Take a newer view; most dialogs show nothing that changes."""
 
