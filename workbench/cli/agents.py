@@ -81,7 +81,7 @@ def headless(
 ) -> Exit:
     """Serve an environment to an agent on standard input and output."""
     record = None if resume_id is None else meant(resume_id)
-    wish = None if environment is None else wish_of(environment, given)
+    wish = wish_of(environment or "", given)
     if as_mcp:
         from workbench.headless.mcp_server import serve_mcp as serve
     else:

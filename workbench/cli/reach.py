@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from sessions.client import Client, HostGone
+from sessions.client import Client, HostGone, greeted
 from sessions.protocol import Refusal
 from sessions.store import SESSION_VARIABLE, Record, SessionNotFound, Store, runtime_folder
 from workbench.cli.exits import Exit, Stop
@@ -78,7 +78,7 @@ def dial(record: Record, *, proctor: bool = False) -> Client:
     """
     path = record.proctor_socket if proctor else record.participant_socket
     try:
-        return Client(path)
+        return greeted(path)
     except HostGone:
         if is_closed(record):
             raise Stop(

@@ -37,13 +37,15 @@ class Link:
             HostGone: it went away under a request that may or may not have been carried out.
             SessionOver: the session is closed.
         """
-        follower = await self._connected()
-        try:
-            return await follower.request(method, **parameters)
-        except HostGone:
-            if method not in SAFE_TO_REPEAT:
-                raise
-        return await (await self._connected()).request(method, **parameters)
+        for attempts_left in (2, 1, 0):
+            follower = await self._connected()
+            try:
+                return await follower.request(method, **parameters)
+            except HostGone:
+                await self._forget(follower)
+                if method not in SAFE_TO_REPEAT or not attempts_left:
+                    raise
+        raise AssertionError("unreachable")
 
     async def _connected(self) -> Follower:
         async with self._connecting:
@@ -76,6 +78,12 @@ class Link:
             except (HostGone, OSError):
                 await asyncio.sleep(1.0)
 
+    async def _forget(self, follower: Follower) -> None:
+        """Let go of a connection that broke, unless another has taken its place already."""
+        async with self._connecting:
+            if self._follower is follower:
+                await self._let_go()
+
     async def _let_go(self) -> None:
         if self._follower is not None:
             with contextlib.suppress(OSError):
@@ -87,5 +95,3 @@ class Link:
             self._listening.cancel()
         await self._let_go()
 
-
-__all__ = ["HostGone", "Link", "SessionOver"]

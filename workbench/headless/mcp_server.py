@@ -29,7 +29,7 @@ QUIET = frozenset({"score_progress", "prepare_progress"})
 class Tools:
     """Tool calls become methods; what happened meanwhile rides along, since few clients show notifications."""
 
-    def __init__(self, wish: Wish | None, store: Store) -> None:
+    def __init__(self, wish: Wish, store: Store) -> None:
         self._notices: list[dict[str, Any]] = []
         self._server = Server(lambda _line: None)
         self.session = HeadlessSession(wish, store, self._notice, rules_sha256=rules_sha256())
@@ -58,7 +58,7 @@ def tool_name(method: str) -> str:
     return method.replace(".", "_")
 
 
-async def serve_mcp(wish: Wish | None, record: Record | None, store: Store, *, submit_on_exit: bool) -> None:
+async def serve_mcp(wish: Wish, record: Record | None, store: Store, *, submit_on_exit: bool) -> None:
     """Serve one agent until it hangs up.
 
     Raises:

@@ -39,9 +39,9 @@ READ_AFTERWARDS = frozenset({"status", "history", "brief"})
 
 
 class HeadlessSession:
-    """At most one session, and what an agent may do with it."""
+    """At most one session, and what an agent may do with it. A wish without an environment leaves it to the agent."""
 
-    def __init__(self, wish: launch.Wish | None, store: Store, notify: Notify, *, rules_sha256: str) -> None:
+    def __init__(self, wish: launch.Wish, store: Store, notify: Notify, *, rules_sha256: str) -> None:
         self._wish = wish
         self._store = store
         self._notify = notify
@@ -75,12 +75,10 @@ class HeadlessSession:
 
     def _wished(self, environment: str | None, profile: str | None, minutes: float | None) -> launch.Wish:
         wish = self._wish
-        if wish is None:
-            if environment is None:
-                raise Refusal("session.start needs `environment`: none was named when this began", Fault.BAD_PARAMETERS)
-            wish = launch.agent_wish(environment)
+        if not (wish.environment or environment):
+            raise Refusal("session.start needs `environment`: none was named when this began", Fault.BAD_PARAMETERS)
         fixed = {
-            "environment": (wish.environment, environment),
+            "environment": (wish.environment or None, environment),
             "profile": (wish.profile, profile),
             "minutes": (None if wish.budget_ms is None else wish.budget_ms / 60_000, minutes),
         }
@@ -88,7 +86,12 @@ class HeadlessSession:
             if asked is not None and given is not None and asked != given:
                 raise Refusal(f"{name} is fixed to {given!r} by whoever started this process")
         budget = wish.budget_ms or (None if minutes is None else round(minutes * 60_000))
-        return replace(wish, profile=wish.profile or profile, budget_ms=budget)
+        return replace(
+            wish,
+            environment=wish.environment or environment or "",
+            profile=wish.profile or profile,
+            budget_ms=budget,
+        )
 
     def _open(self, planned: launch.Plan) -> Record:
         if not launch.is_prepared(planned, self._store.home):

@@ -14,7 +14,7 @@ from workbench.headless.session import HeadlessSession
 from workbench.launch import Wish
 
 
-async def serve_stdio(wish: Wish | None, record: Record | None, store: Store, *, submit_on_exit: bool) -> None:
+async def serve_stdio(wish: Wish, record: Record | None, store: Store, *, submit_on_exit: bool) -> None:
     """Serve one agent until it hangs up; the session goes on without it unless it is to be submitted."""
     stdio = Stdio()
     server = Server(stdio.write)
