@@ -85,6 +85,21 @@ class Client:
         self.close()
 
 
+def greeted(path: Path, timeout: float | None = None) -> Client:
+    """Connect and wait for an answer: a host that is being killed still takes connections.
+
+    Raises:
+        HostGone: nobody answers.
+    """
+    client = Client(path, timeout=timeout)
+    try:
+        client.request("hello")
+    except HostGone:
+        client.close()
+        raise
+    return client
+
+
 def result_of(answer: dict[str, Any]) -> dict[str, Any]:
     """Return an answer's result.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 import msgspec
@@ -67,6 +67,8 @@ class Engine:
         self._finishing: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self.closed = asyncio.Event()
+        self.before_closing: Callable[[], Awaitable[None]] = _nothing
+        """Lets whoever else writes into the record end."""
 
     @property
     def state(self) -> SessionState:
@@ -329,7 +331,7 @@ class Engine:
             raise Refusal(f"the survey comes after submission; the session is {self.state.phase}")
         self.journal.append(SurveyAnswered(answers), by)
         if self._finishing is not None and self._finishing.done():
-            self.close("survey answered")
+            self.spawn(self.close("survey answered"))
 
     def acknowledge(self, number: int, by: str) -> None:
         if not any(message.number == number for message in self.state.messages):
@@ -374,7 +376,7 @@ class Engine:
     async def _end(self, reason: str) -> None:
         await self.snapshotter.take(SnapshotReason.SUBMIT)
         await self.scores.idle()
-        self.close(reason)
+        await self.close(reason)
 
     # --- the end ------------------------------------------------------------------------------------------
 
@@ -394,7 +396,7 @@ class Engine:
             self.scores.put(number, final)
             await self.scores.idle()
         if self.state.survey is not None or self.state.opened.participant_kind is ParticipantKind.AGENT:
-            self.close(str(reason))
+            await self.close(str(reason))
 
     def _scored(self, tree: str | None) -> bool:
         """Whether a finished scoring has judged exactly this tree."""
@@ -405,11 +407,13 @@ class Engine:
         }
         return any(s.number in judged and s.tree == tree for s in self.state.snapshots)
 
-    def close(self, reason: str) -> None:
+    async def close(self, reason: str) -> None:
         """Write the last event: final figures and the digest of everything beside the log."""
-        if self.state.phase is Phase.CLOSED:
-            return
+        await self.before_closing()
+        digest = await asyncio.to_thread(record_digest, self.record)
         state = self.state
+        if state.phase is Phase.CLOSED:
+            return
         counted = state.counted
         self.journal.append(
             SessionClosed(
@@ -417,7 +421,7 @@ class Engine:
                 counted_score=None if counted is None else counted.number,
                 raw=None if counted is None else counted.raw,
                 normalised=None if counted is None else counted.normalised,
-                digest=record_digest(self.record),
+                digest=digest,
                 reason=reason,
             )
         )
@@ -433,6 +437,10 @@ class Engine:
         if phase in phases:
             return
         raise Refusal(f"cannot {what}: {_WHY_NOT[phase]}")
+
+
+async def _nothing() -> None:
+    pass
 
 
 _WHY_NOT = {

@@ -70,6 +70,7 @@ class Host:
             )
             for proctor in (False, True)
         }
+        self.engine.before_closing = self._let_go
         self._telemetry = TelemetryWatch(record.telemetry, self.work_tree, self._on_sample)
         self._activity = ActivityWatch(self.work_tree)
         self._ticks = 0
@@ -97,9 +98,13 @@ class Host:
         ticking.cancel()
         await self._shut_down()
 
-    async def _linger(self, stop: asyncio.Event) -> None:
-        await self.shells.close_all()
+    async def _let_go(self) -> None:
+        """Let nothing write into the record any more: its closing digest comes next."""
         self.commands.kill_all()
+        await self.shells.close_all()
+        await self._telemetry.stop()
+
+    async def _linger(self, stop: asyncio.Event) -> None:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), LINGER_SECONDS)
 
@@ -201,7 +206,8 @@ def main() -> None:
     try:
         host = Host(record)
     except AlreadyHosted as error:
-        sys.exit(str(error))
+        sys.stderr.write(f"{error}\n")
+        return
     asyncio.run(host.run())
 
 

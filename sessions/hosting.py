@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import signal
 import subprocess
 import sys
 import time
 
-from sessions.client import Client, HostGone
+from sessions.client import Client, HostGone, greeted
 from sessions.store import Record
 
 START_SECONDS = 20.0
@@ -26,12 +28,12 @@ def connect(record: Record, *, proctor: bool = False, timeout: float | None = No
     """
     path = record.proctor_socket if proctor else record.participant_socket
     try:
-        return Client(path, timeout=timeout)
+        return greeted(path, timeout)
     except HostGone:
         if record.closed():
             raise SessionOver(f"session {record.session} is closed") from None
     start_host(record)
-    return Client(path, timeout=timeout)
+    return greeted(path, timeout)
 
 
 def start_host(record: Record) -> None:
@@ -42,7 +44,7 @@ def start_host(record: Record) -> None:
     """
     with record.host_log.open("ab") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "sessions.host", str(record.folder)],
+            [sys.executable, "-m", "sessions.supervisor", str(record.folder)],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -61,17 +63,28 @@ def start_host(record: Record) -> None:
     raise HostGone(f"the host of {record.session} did not start; {record.host_log} ends with:\n{tail}")
 
 
+def stop_host(record: Record) -> None:
+    """Ask the session's host to let go; nothing is lost, the next command starts another."""
+    try:
+        with Client(record.participant_socket) as client:
+            host = int(client.request("hello")["pid"])
+    except HostGone:
+        return
+    os.kill(host, signal.SIGTERM)
+    deadline = time.monotonic() + START_SECONDS
+    while _lock_held(record) and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
 def _listens(record: Record) -> bool:
     try:
-        Client(record.participant_socket).close()
+        greeted(record.participant_socket, START_SECONDS).close()
     except HostGone:
         return False
     return True
 
 
 def _lock_held(record: Record) -> bool:
-    import fcntl
-
     descriptor = os.open(record.host_lock, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -1,6 +1,5 @@
 """The state of a session: a pure fold of its events, and the only place where time and scores are computed."""
 
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable

@@ -138,7 +138,7 @@ def open_planned(planned: Plan, store: Store) -> Record:
         work_tree=work_tree,
         isolation=wish.isolation,
         hardware=find_hardware(tuple(gpu.name for gpu in planned.machine.gpus)),
-        brief=(found.folder / "brief.md").read_text(encoding="utf-8"),
+        brief=read_brief(found),
         starter={name: Path(source) for name, source in starter.items()},
         assets=folders,
         environment_folder=outside(found),
@@ -147,6 +147,21 @@ def open_planned(planned: Plan, store: Store) -> Record:
     record = open_session(opening, store)
     start_host(record)
     return record
+
+
+def read_brief(found: Found) -> str:
+    """Return the environment's brief.
+
+    Raises:
+        SpecificationInvalid: it has none, or none that is UTF-8 text.
+    """
+    from environments.contract import SpecificationInvalid
+
+    path = found.folder / "brief.md"
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpecificationInvalid(f"{found.spec.slug} cannot be started: its brief {path} cannot be read: {error}") from error
 
 
 def outside(found: Found) -> Path | None:

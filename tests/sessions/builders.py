@@ -90,4 +90,4 @@ def opening(folder: Path, **changes: object) -> Opening:
 
 
 def valid(raw: float, message: str = "fine") -> Answer:
-    return Answer(score=ScoreReport.valid(raw, message, secret="held out"))  # noqa: S106
+    return Answer(score=ScoreReport.valid(raw, message, secret="held out"))

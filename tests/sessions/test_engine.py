@@ -4,10 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from environments.contract import Problem, ScoreReport, ScoreStatus
-from environments.contract import CheckReport
-from sessions.clock import ManualClock
-from sessions.engine import Engine
+from environments.contract import CheckReport, Problem, ScoreReport, ScoreStatus
 from sessions.events import (
     Breaks,
     Interrupted,
@@ -18,60 +15,12 @@ from sessions.events import (
     SessionPolicy,
     SnapshotReason,
 )
-from sessions.log import Journal, read_log
-from sessions.opening import open_session
+from sessions.log import read_log
 from sessions.protocol import Refusal
-from sessions.score_queue import ScoreQueue
-from sessions.scoring import Answer, ScriptedScorer
-from sessions.snapshots import SnapshotStore
-from sessions.snapshotting import Snapshotter
+from sessions.scoring import Answer
 from sessions.state import Phase, fold
-from sessions.store import Record, Store
-from sessions.wiring import Wiring
-from tests.sessions.builders import MINUTE, opening, valid
-
-ME = "participant"
-
-
-class Bench:
-    """An engine on a manual clock with a scripted scorer, which can be killed and started again."""
-
-    def __init__(self, folder: Path, *answers: Answer, **changes: object) -> None:
-        self.clock = ManualClock()
-        self.scorer = ScriptedScorer(valid(2.0), *answers)
-        policy = changes.pop("policy", SessionPolicy(budget_ms=60 * MINUTE, snapshot_every_ms=None))
-        self.record: Record = open_session(
-            opening(folder, policy=policy, **changes), Store(folder / "home"), clock=self.clock
-        )
-        self.work = folder / "work"
-        self.start()
-
-    def start(self) -> None:
-        self.journal = Journal(self.record.log, self.clock)
-        store = SnapshotStore(self.record.folder)
-        wiring = Wiring.read(self.record.wiring)
-        scores = ScoreQueue(self.record, self.journal, store, self.scorer, wiring)
-        self.engine = Engine(self.record, self.journal, Snapshotter(self.journal, store, self.work), scores)
-        self.engine.recover()
-
-    async def die(self) -> None:
-        await self.engine.stop()
-        self.journal.close()
-
-    async def ready(self) -> None:
-        await self.engine.recorded_first()
-        self.engine.consent("0" * 64, ME)
-
-    async def running(self) -> None:
-        await self.ready()
-        self.engine.start_clock(ME)
-
-    async def scored(self, note: str = "") -> None:
-        await self.engine.recorded(await self.engine.score(note, ME))
-
-    def write(self, text: str) -> None:
-        (self.work / "answer.txt").write_text(text)
-
+from tests.sessions.bench import ME, Bench
+from tests.sessions.builders import MINUTE, valid
 
 Make = Callable[..., Bench]
 
@@ -252,6 +201,7 @@ async def test_warnings_come_once_each_and_the_deadline_ends_in_a_final_score(ma
     final = bench.journal.state.scores[-1]
     assert final.raw is None or final.number == 0  # the tree never changed: the starting score is its score
     bench.engine.survey({"difficulty": "hard"}, ME)
+    await bench.engine.closed.wait()
     assert bench.journal.state.closed is not None
     assert bench.journal.state.closed.elapsed_ms == 20 * MINUTE
 
@@ -269,6 +219,7 @@ async def test_submit_scores_the_final_state_and_the_survey_closes(make: Make) -
     final = next(s for s in state.snapshots if s.reason is SnapshotReason.SUBMIT)
     assert state.scores[-1].commit == final.commit
     bench.engine.survey({}, ME)
+    await bench.engine.closed.wait()
     assert bench.journal.state.phase is Phase.CLOSED
     assert bench.record.closed()
 
