@@ -131,10 +131,12 @@ def sandbox_command(job: WorkerJob, stage: Path, account: int | None, masks: Ite
     for name, value in variables(job, PRIVATE_HOME).items():
         command += ["--setenv", name, value]
     command += [*_parents("/etc/any", wrap), *_parents("/sys/devices/any", wrap), *_system_binds(job)]
+    # Before the interpreter's folders, which may themselves be below /tmp.
+    command += [*open_to_all, *sized, "--tmpfs", "/tmp"]  # noqa: S108
     for prefix in _prefixes():
         command += [*_parents(prefix, wrap), "--ro-bind", prefix, prefix]
     command += ["--proc", "/proc", "--dev", "/dev"]
-    command += [*open_to_all, *sized, "--tmpfs", "/tmp", *open_to_all, *sized, "--tmpfs", "/dev/shm"]  # noqa: S108
+    command += [*open_to_all, *sized, "--tmpfs", "/dev/shm"]  # noqa: S108
     command += _gpu_binds() if job.gpus else []
     command += ["--ro-bind", str(stage), str(STAGE), "--ro-bind", str(stage / "passwd"), "/etc/passwd"]
     command += _parents("/job/any", wrap)
