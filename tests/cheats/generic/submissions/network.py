@@ -14,7 +14,7 @@ def predict(xs):
             socket.create_connection(address, timeout=0.3)
             print("GOT through to", address)
     with contextlib.suppress(OSError):
-        print("GOT a name:", socket.getaddrinfo("pypi.org", 443))
+        print("GOT a name:", socket.getaddrinfo("example.org", 443))
     for name in (TARGETS["socket"], TARGETS["abstract_socket"].replace("@", "\0")):
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as end:
             end.settimeout(0.3)
