@@ -104,16 +104,18 @@ class Objects:
     def numbers(self) -> dict[int, str]:
         """Every snapshot's number and commit, ascending; read from the files, where git would take a process."""
         found = {}
+        with suppress(FileNotFoundError), os.scandir(self.git_dir / "refs" / "snapshots") as loose:
+            for entry in loose:
+                with suppress(FileNotFoundError):
+                    if entry.name.isdigit():
+                        found[int(entry.name)] = Path(entry.path).read_text("ascii").strip()
+        # We never pack refs, yet somebody's `git gc` may have; a loose one counts for more.
         with suppress(FileNotFoundError):
             for line in (self.git_dir / "packed-refs").read_text("ascii").splitlines():
                 oid, _, ref = line.partition(" ")
                 number = ref.removeprefix("refs/snapshots/")
                 if ref != number and number.isdigit():
-                    found[int(number)] = oid
-        with suppress(FileNotFoundError), os.scandir(self.git_dir / "refs" / "snapshots") as loose:
-            for entry in loose:
-                if entry.name.isdigit():
-                    found[int(entry.name)] = Path(entry.path).read_text("ascii").strip()
+                    found.setdefault(int(number), oid)
         return dict(sorted(found.items()))
 
     def commit_of(self, number: int) -> str:

@@ -1,5 +1,6 @@
 """Storing what a working tree holds: looking, reading what changed, keeping large files last."""
 
+import errno
 import os
 import stat
 from collections.abc import Callable, Mapping
@@ -72,7 +73,9 @@ class Reader:
         return walked, folders
 
     def _look_and_read(self) -> tuple[Walked, dict[str, Folder]]:
-        limits = Limits(self.deadline, self.policy.max_files, self.tools.clock)
+        record = self.artifacts.folder.parent.stat()
+        own = (record.st_dev, record.st_ino)
+        limits = Limits(self.deadline, self.policy.max_files, self.tools.clock, own)
         walked = walk(self.root, Rules(self.policy.excludes), self.known, limits)
         if "" not in walked.folders:
             lost = walked.hollow.get("")
@@ -194,7 +197,8 @@ class Reader:
         return not reading.torn and not self._racy(reading.key)
 
     def _racy(self, key: Key) -> bool:
-        return key[CTIME] >= self.racy_from or key[MTIME] >= self.racy_from
+        whole_seconds = key[CTIME] % 10**9 == 0  # a file system that keeps no finer time
+        return key[CTIME] >= self.racy_from - (2 * 10**9 if whole_seconds else 0)
 
     def _count(self, folder: Folder, name: str, stored: tuple[str, ...], key: Key) -> None:
         folder.entries[name] = key
@@ -213,24 +217,25 @@ class Reader:
     def _keep_large(self, walked: Walked) -> None:
         """Smallest first, so that a budget costs as few files as possible."""
         for path, name, key, folder in sorted(self.large, key=lambda item: item[2][SIZE]):
-            where = child(path, name)
+            where, sure = child(path, name), False
             try:
                 with opened(self.root, path, walked.inodes[path]) as fd:
                     file = open_regular(fd, name)
                 try:
-                    unsure = not self._keep(file, where, name, folder)
+                    sure = self._keep(file, where, name, folder)
                 finally:
                     os.close(file)
             except Refused as refused:
                 self._skip(where, refused.kind, refused.reason, key, refused.sha256)
-                unsure = True
             except FileNotFoundError:
                 self._skip(where, SkipKind.VANISHED, "removed while the snapshot was being taken", key)
-                unsure = True
             except OSError as error:
-                self._skip(where, SkipKind.UNREADABLE, f"cannot be read: {error.strerror or error}", key)
-                unsure = True
-            if unsure:
+                full = error.errno in {errno.ENOSPC, errno.EDQUOT}
+                kind, what = (
+                    (SkipKind.DISK, "not stored") if full else (SkipKind.UNREADABLE, "cannot be read")
+                )
+                self._skip(where, kind, f"{what}: {error.strerror or error}", key)
+            if not sure:
                 folder.unsure |= {name}
 
     def _keep(self, file: int, where: str, name: str, folder: Folder) -> bool:

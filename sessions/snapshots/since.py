@@ -10,7 +10,7 @@ from sessions.snapshots.names import child, shown, unshown
 from sessions.snapshots.objects import Objects, blob_id
 from sessions.snapshots.rules import Rules
 from sessions.snapshots.values import ChangeKind, EntryKind, PathChange
-from sessions.snapshots.walk import Walked, walk
+from sessions.snapshots.walk import Limits, Walked, walk
 
 _READ_TO_BE_SURE = 1 << 20
 
@@ -23,7 +23,9 @@ def changed(
     root: int, rules: Rules, objects: Objects, commit: str, memory: Memory | None
 ) -> tuple[PathChange, ...]:
     """Files and links added, removed or modified since `commit`; a file merely touched is read to be sure."""
-    walked = walk(root, rules, memory.folders if memory else None)
+    record = objects.git_dir.parent.stat()
+    limits = Limits(own=(record.st_dev, record.st_ino))
+    walked = walk(root, rules, memory.folders if memory else None, limits)
     known = _remembered(memory) if memory and memory.commit == commit else _recorded(objects, commit)
     same = _untouched(walked, memory) if memory and memory.commit == commit else set()
     found = []

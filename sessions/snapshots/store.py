@@ -1,7 +1,7 @@
 """The snapshots of one session: taken one after another, restored, compared, verified, and thinned out."""
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
@@ -247,10 +247,7 @@ class SnapshotStore:
 
     def _verifier_now(self) -> Verifier:
         """The last one while no file of the store has changed, so that many single calls cost as little as one."""
-        files = [*(self._objects.git_dir / "objects").rglob("*"), *self._artifacts.folder.rglob("*")]
-        stamp = frozenset(
-            (f.name, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for f in files for s in [f.stat()]
-        )
+        stamp = frozenset(_stamps(self._objects.git_dir / "objects", self._artifacts.folder))
         if self._verifier is None or self._verifier[0] != stamp:
             self._verifier = (stamp, Verifier(self._objects, self._artifacts))
         return self._verifier[1]
@@ -307,14 +304,23 @@ class SnapshotStore:
         """All packs into one, with deltas between versions of a file; for a quiet moment."""
         with self._lock.held("repack the store"):
             self._clear_leftovers()
+            self._taking.touch(0o600)
             try:
                 self._objects.git.repack("-a", "-d", "-f", "-q")
-                self._objects.git.pack_refs("--all")
             except GitCommandError as error:
                 raise SnapshotError(
                     f"git cannot repack {self._objects.git_dir}: {error.stderr.strip()}"
                 ) from error
+            self._taking.unlink(missing_ok=True)
             self._objects.close()
+
+
+def _stamps(*folders: Path) -> Iterator[tuple[str, int, int, int]]:
+    for folder in folders:
+        for file in folder.rglob("*"):
+            with suppress(FileNotFoundError):
+                status = file.stat()
+                yield file.name, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _described(manifest: Manifest, commit: str, work: str, seconds: float, waited: float) -> Snapshot:

@@ -3,10 +3,10 @@
 import stat
 
 from sessions.snapshots import tree
-from sessions.snapshots.artifacts import Artifacts
+from sessions.snapshots.artifacts import Artifacts, pointer
 from sessions.snapshots.names import child, shown
-from sessions.snapshots.objects import Broken, Objects, parse_commit
-from sessions.snapshots.values import EntryKind, Manifest
+from sessions.snapshots.objects import Broken, Objects, blob_id, parse_commit
+from sessions.snapshots.values import Entry, EntryKind, Manifest
 
 
 class Verifier:
@@ -68,6 +68,10 @@ class Verifier:
                     continue
                 if stat.S_IFMT(item.entry.mode) != tree.type_of(item.git_mode):
                     found.append(f"{label}: {shown(here)}: its facts and its tree disagree about what it is")
+                if item.entry.kind is EntryKind.ARTIFACT and item.oid != _pointer_id(item.entry):
+                    found.append(
+                        f"{label}: {shown(here)}: its pointer and its facts name different artifacts"
+                    )
                 files += 1
                 total += item.entry.size or 0 if item.entry.kind is EntryKind.ARTIFACT else blob
         return files, total
@@ -107,3 +111,7 @@ class Verifier:
             problem = self._judged[artifact.sha256]
             if problem:
                 found.append(f"{label}: {artifact.path}: {problem}")
+
+
+def _pointer_id(entry: Entry) -> str:
+    return blob_id(pointer(entry.digest, entry.size or 0))

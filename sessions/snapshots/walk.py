@@ -11,6 +11,8 @@ from sessions.snapshots.names import child, shown
 from sessions.snapshots.rules import Rules
 from sessions.snapshots.values import ExcludedFolder, SkipKind, SkippedPath
 
+OWN_RECORD = "the record itself"
+
 Stored = tuple[str, ...]
 """(git id,) of a file or link; (SHA-256, size in decimal) of an artifact."""
 
@@ -51,6 +53,8 @@ class Limits:
     deadline: float = float("inf")
     max_files: int = 1 << 62
     clock: Callable[[], float] = monotonic
+    own: tuple[int, int] | None = None
+    """Device and inode of the record's own folder, should it lie in the working tree."""
 
 
 def walk(
@@ -64,6 +68,9 @@ def walk(
     files = 0
     while queue:
         path, inode = queue.popleft()
+        if path and (seen.device, inode) == limits.own:
+            seen.excluded.append((path, OWN_RECORD, (0, inode, 0, 0, 0)))
+            continue
         if limits.clock() > limits.deadline:
             seen.hollow[path] = SkippedPath(
                 shown(path) + "/", "not looked into: the snapshot's time was up", SkipKind.TIME

@@ -3,12 +3,14 @@
 # Paths in bytes are what this is about, and pathlib has none.
 # ruff: noqa: PTH103, PTH118, PTH208
 
+import hashlib
 import os
 import socket
 import stat
 import subprocess
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import msgspec
 import pytest
@@ -674,3 +676,92 @@ def test_the_policy_of_a_snapshot_stands_in_its_manifest(tmp_path: Path) -> None
     store, work = world(tmp_path, policy)
     store.take(work, 1, "")
     assert store.manifest(1).policy == policy
+
+
+def test_a_record_inside_the_working_tree_does_not_eat_itself(tmp_path: Path) -> None:
+    work = fill(tmp_path / "work", {"a": "1"})
+    store = SnapshotStore.create(work / "records/one", SMALL)
+    sizes = [store.take(work, number, "").bytes for number in (1, 2, 3)]
+    assert sizes == [1, 1, 1]
+    assert [x.pattern for x in store.manifest(3).excluded] == ["the record itself"]
+    assert store.changed_since(3, work) == ()
+
+
+def test_refs_packed_by_somebody_elses_housekeeping_are_still_found(tmp_path: Path) -> None:
+    store, work = world(tmp_path)
+    first = store.take(work, 1, "")
+    subprocess.run(["git", "-C", store.folder / "snapshots.git", "pack-refs", "--all"], check=True)
+    fill(work, {"a": "1"})
+    store.take(work, 2, "")
+    assert store.numbers() == (1, 2)
+    assert store.manifest(first.commit).number == 1
+    assert store.verify() == ()
+
+
+def test_a_file_renamed_under_the_walk_is_looked_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, work = world(tmp_path)
+    fill(work, {"d/before": "moving", "z": "1"})
+    real, moved = os.open, []
+
+    def rename_first(path: Any, flags: int, *more: Any, **named: Any) -> int:
+        if path == "before" and not moved:
+            moved.append((work / "d/before").rename(work / "after"))
+        return real(path, flags, *more, **named)
+
+    monkeypatch.setattr("sessions.snapshots.folders.os.open", rename_first)
+    taken = store.take(work, 1, "")
+    monkeypatch.undo()
+    assert moved
+    assert taken.skipped == ()
+    assert {e.path for e in store.entries(1)} == {"after", "d", "z"}
+    assert fingerprint(restored(store, 1, tmp_path)) == fingerprint(work)
+
+
+def test_a_folder_swapped_for_a_link_under_the_walk_leads_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, work = world(tmp_path)
+    fill(work, {"d/sub/file": "inside"})
+    fill(tmp_path / "outside", {"sub/file": "secret"})
+    real, swapped = os.open, []
+
+    def swap(path: Any, flags: int, *more: Any, **named: Any) -> int:
+        if path == "d/sub" and not swapped:
+            (work / "d").rename(tmp_path / "aside")
+            swapped.append((work / "d").symlink_to(tmp_path / "outside"))
+        return real(path, flags, *more, **named)
+
+    monkeypatch.setattr("sessions.snapshots.folders.os.open", swap)
+    store.take(work, 1, "")
+    monkeypatch.undo()
+    assert swapped
+    store.checkout(1, tmp_path / "out")
+    assert not any(
+        p.is_file() and p.read_text() == "secret" for p in (tmp_path / "out").rglob("*") if not p.is_symlink()
+    )
+
+
+def test_verify_notices_facts_that_name_another_artifact(tmp_path: Path) -> None:
+    store, work = world(tmp_path)
+    fill(work, {"large": os.urandom(1 << 17)})
+    store.take(work, 1, "")
+    old = store.manifest(1).artifacts[0].sha256.encode()
+    script = subprocess.run(
+        ["git", "-C", store.folder / "snapshots.git", "fast-export", "refs/snapshots/1"],
+        capture_output=True,
+        check=True,
+    ).stdout
+    other = hashlib.sha256(b"other").hexdigest().encode()
+    forged = script.replace(b'"large",33188,', b'"large",33188,').replace(
+        old + b'",131072]', other + b'",131072]'
+    )
+    assert forged != script
+    subprocess.run(
+        ["git", "-C", store.folder / "snapshots.git", "fast-import", "--quiet", "--force"],
+        input=forged,
+        check=True,
+    )
+    problems = SnapshotStore.open(store.folder, SMALL).verify()
+    assert any("name different artifacts" in p for p in problems), problems
