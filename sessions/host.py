@@ -177,7 +177,7 @@ class Host:
 
     def _on_sample(self, sample: Sample) -> None:
         for server in self._servers.values():
-            server.telemetry(sample, 0.0)
+            server.telemetry(sample)
 
 
 def _own(record: Record) -> int:

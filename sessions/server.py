@@ -52,9 +52,9 @@ class Server:
     def clients(self) -> int:
         return len(self._connections)
 
-    def telemetry(self, sample: Sample, stale_seconds: float) -> None:
+    def telemetry(self, sample: Sample) -> None:
         """Send a sample to everyone who follows."""
-        message = notification("telemetry", {"sample": sample, "stale_seconds": stale_seconds})
+        message = notification("telemetry", sample)
         for connection in tuple(self._connections):
             if connection.follows:
                 connection.send(message)
@@ -176,5 +176,5 @@ def _socket_at(path: Path, owner: int | None) -> socket.socket:
     return listening
 
 
-def notification(method: str, parameters: dict[str, Any]) -> bytes:
+def notification(method: str, parameters: Any) -> bytes:
     return _encoder.encode({"jsonrpc": "2.0", "method": method, "params": parameters}) + b"\n"
