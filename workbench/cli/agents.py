@@ -12,6 +12,7 @@ from sessions.store import Store
 from workbench.cli.command import Command
 from workbench.cli.exits import Exit
 from workbench.cli.reach import meant
+from workbench.cli.text import literal
 from workbench.cli.start import complete_environments, environment_folders_option
 
 
@@ -117,4 +118,4 @@ def run(environment: str, command: str, as_json: bool, **given: Any) -> Exit:
 
 
 def _say(text: str) -> None:
-    click.echo(text, err=True)
+    click.echo(literal(text), err=True)
