@@ -50,6 +50,8 @@ from sessions.state import Phase, SessionState
 from sessions.store import Record
 
 HEARTBEAT_MS = 10_000
+SURVEY_MS = 3_600_000
+"""How long a finished session waits for its survey before it closes without."""
 LATE_MS = 30_000
 """A silence longer than this is an interruption."""
 
@@ -110,9 +112,11 @@ class Engine:
     def tick(self) -> None:
         """Look at the clock: heartbeat, warnings, deadline. Called about twice a second."""
         state = self.state
+        now = self.journal.clock.now()
+        if self.finished and now.milliseconds_since(state.last) > SURVEY_MS:
+            self._finishing = self.spawn(self.close("the survey was not answered"))
         if state.phase not in (Phase.RUNNING, Phase.PAUSED):
             return
-        now = self.journal.clock.now()
         silence = now.milliseconds_since(state.last)
         if now.boot_id != state.last.boot_id or silence > LATE_MS:
             self._note_interruption(InterruptionCause.SUSPENDED)

@@ -224,6 +224,22 @@ async def test_submit_scores_the_final_state_and_the_survey_closes(make: Make) -
     assert bench.record.closed()
 
 
+async def test_a_survey_that_nobody_answers_keeps_no_session_open(make: Make) -> None:
+    bench = make(valid(1.0))
+    await bench.running()
+    bench.write("final")
+    bench.engine.submit(ME)
+    await bench.engine.until_finished()
+    bench.clock.advance(3000)
+    bench.engine.tick()
+    assert bench.journal.state.phase is Phase.FINISHING
+    bench.clock.advance(700)
+    bench.engine.tick()
+    await bench.engine.closed.wait()
+    assert bench.journal.state.closed is not None
+    assert bench.journal.state.closed.reason == "the survey was not answered"
+
+
 async def test_an_agents_session_closes_without_a_survey(make: Make) -> None:
     bench = make(valid(1.0), participant_kind=ParticipantKind.AGENT)
     await bench.running()
