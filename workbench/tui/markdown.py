@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.tui.ink import EMPTY, Line, Span, Tone
-from workbench.tui.text import fit, lines_of, plain, width
+from workbench.tui.text import fit, head, lines_of, plain, width
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -52,7 +52,8 @@ class _Setter:
         self.headings: list[Heading] = []
         self._prefix: list[Span] = []
         self._counters: list[int | None] = []
-        self._bullet: Span | None = None
+        self._pending: set[int] = set()
+        """Places in the prefix whose bullet has not been written yet."""
 
     def run(self, tokens: Sequence[Token]) -> None:
         index = 0
@@ -85,6 +86,8 @@ class _Setter:
             case "list_item_open":
                 self._item()
             case "list_item_close":
+                if self._pending:
+                    self.lines.append(tuple(self._indents()[0]))
                 self._prefix.pop()
             case "blockquote_open":
                 self._prefix.append(("▎ ", Tone.FAINT))
@@ -119,10 +122,8 @@ class _Setter:
     def _indents(self) -> tuple[list[Span], list[Span]]:
         """Return what stands before the first line and before the others."""
         rest = [(" " * width(text) if tone is Tone.ACCENT else text, tone) for text, tone in self._prefix]
-        first = list(self._prefix) if self._bullet else rest
-        if self._bullet:
-            first = [*rest[:-1], self._prefix[-1]]
-            self._bullet = None
+        first = [self._prefix[at] if at in self._pending else span for at, span in enumerate(rest)]
+        self._pending.clear()
         return first, rest
 
     def _item(self) -> None:
@@ -132,16 +133,14 @@ class _Setter:
         else:
             bullet = (f"{counter}. ", Tone.ACCENT)
             self._counters[-1] = counter + 1
-        if self._bullet is not None:
-            self._indents()
+        self._pending.add(len(self._prefix))
         self._prefix.append(bullet)
-        self._bullet = bullet
 
     def _code(self, content: str) -> None:
-        _, rest = self._indents()
+        first, rest = self._indents()
         inside = self.total - sum(width(text) for text, _ in rest)
-        for one in lines_of(content.rstrip("\n")):
-            self.lines.append((*rest, (fit("  " + one, inside), Tone.CODE)))
+        for number, one in enumerate(lines_of(content.rstrip("\n"))):
+            self.lines.append((*(rest if number else first), (fit("  " + one, inside), Tone.CODE)))
         self._blank()
 
     def _table(self, tokens: Sequence[Token]) -> None:
@@ -251,13 +250,9 @@ def _words(spans: Sequence[Span]) -> Iterator[Span]:
 
 def _pieces(word: str, cells: int) -> Iterator[str]:
     """Break a word that is wider than a line."""
-    piece, used = "", 0
-    for character in word:
-        has = width(character)
-        if piece and used + has > cells:
-            yield piece
-            piece, used = "", 0
-        piece += character
-        used += has
-    if piece:
+    while width(word) > cells:
+        piece = head(word, cells)
         yield piece
+        word = word[len(piece) :]
+    if word:
+        yield word

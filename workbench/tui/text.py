@@ -27,7 +27,8 @@ def _shown(character: str) -> str:
     # Format characters reorder or join what stands around them; unassigned ones have no known width.
     if category in {"Cc", "Cs", "Cn", "Co"}:
         return _REPLACEMENT
-    if category == "Cf":
+    # Variation selectors change how wide terminals think a character is, each in its own way.
+    if category == "Cf" or 0xFE00 <= code <= 0xFE0F:
         return ""
     if category in {"Zl", "Zp"}:
         return " "
@@ -87,7 +88,7 @@ def wrap(text: str, cells: int) -> list[str]:
         if line:
             lines.append(line)
         while width(word) > cells:
-            piece = _head(word, cells)
+            piece = head(word, cells)
             lines.append(piece)
             word = word[len(piece) :]
         line = word
@@ -95,11 +96,11 @@ def wrap(text: str, cells: int) -> list[str]:
     return lines
 
 
-def _head(word: str, cells: int) -> str:
+def head(word: str, cells: int) -> str:
     """Return as many leading characters as fit, at least one."""
-    used = 0
-    for index, character in enumerate(word):
-        used += width(character)
-        if used > cells:
-            return word[: max(1, index)]
-    return word
+    end = min(len(word), cells)
+    while end > 1 and width(word[:end]) > cells:
+        end -= 1
+    while end < len(word) and width(word[: end + 1]) <= cells:
+        end += 1
+    return word[: max(1, end)]

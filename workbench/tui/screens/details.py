@@ -69,7 +69,7 @@ def _status(row: ScoreRow) -> Span:
 
 def diff_lines(against: Against) -> list[Line]:
     """Return a tree of changes, then the patches."""
-    lines: list[Line] = [((against.title, Tone.LABEL),)]
+    lines: list[Line] = [((one_line(against.title), Tone.LABEL),)]
     if against.problem:
         return [*lines, ((one_line(against.problem), Tone.WARN),)]
     if not against.changes:

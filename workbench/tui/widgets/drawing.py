@@ -9,15 +9,20 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from workbench.tui.ink import Line, Tone, block
+from workbench.tui.text import plain
 from workbench.tui.view import View
 
 TONES = {f"tone--{tone.value}" for tone in Tone}
 
 
 def strip_of(drawn: Line, widget: Widget) -> Strip:
-    """Return a line with the colours that the stylesheet gives its tones."""
-    segments = [Segment(text, style_of(widget, tone)) for text, tone in drawn if text]
-    return Strip(segments)
+    """Return a line with the colours that the stylesheet gives its tones.
+
+    The last gate: whatever a panel forgot to make plain is made plain here.
+    """
+    return Strip([
+        Segment(text if text.isprintable() else plain(text), style_of(widget, tone)) for text, tone in drawn if text
+    ])  # fmt: skip
 
 
 def style_of(widget: Widget, tone: Tone) -> Style:
