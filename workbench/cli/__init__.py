@@ -37,6 +37,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
         # The reader has gone (`... | head`): nothing more can be said, and that is no failure of ours.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.OK
+    except SystemExit as ended:
+        # Completion ends so; and a broken pipe, which click notices first and puts a wrapper around.
+        gone = type(sys.stdout).__name__ == "PacifyFlushWrapper"
+        return Exit.OK if gone or ended.code is None else int(ended.code)
     except Exception as error:  # noqa: BLE001 - the one place that turns errors into words and codes
         code = exit_for(error)
         if code is Exit.BUG:
