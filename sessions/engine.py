@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from environments.contract import ScoreStatus
 from sessions.closing import record_digest
@@ -45,6 +46,7 @@ from sessions.events import (
 from sessions.log import Journal
 from sessions.protocol import Fault, Refusal
 from sessions.score_queue import ScoreQueue
+from sessions.signing import KEY_NAME, public_key, sign
 from sessions.snapshotting import Snapshotter
 from sessions.state import Phase, SessionState
 from sessions.store import Record
@@ -419,17 +421,23 @@ class Engine:
         if state.phase is Phase.CLOSED:
             return
         counted = state.counted
-        self.journal.append(
-            SessionClosed(
-                elapsed_ms=state.elapsed_ms(self.journal.clock.now()),
-                counted_score=None if counted is None else counted.number,
-                raw=None if counted is None else counted.raw,
-                normalised=None if counted is None else counted.normalised,
-                digest=digest,
-                reason=reason,
-            )
+        body = SessionClosed(
+            elapsed_ms=state.elapsed_ms(self.journal.clock.now()),
+            counted_score=None if counted is None else counted.number,
+            raw=None if counted is None else counted.raw,
+            normalised=None if counted is None else counted.normalised,
+            digest=digest,
+            reason=reason,
         )
+        self.journal.append(self._signed(body))
         self.closed.set()
+
+    def _signed(self, body: SessionClosed) -> SessionClosed:
+        private = self.record.home / KEY_NAME
+        opened = self.state.opened
+        if opened.signer is None or not private.exists() or public_key(private) != opened.signer:
+            return body
+        return replace(body, signature=sign(private, opened.session, self.journal.head, body))
 
     @property
     def finished(self) -> bool:

@@ -158,6 +158,8 @@ class SessionOpened(Body, frozen=True, forbid_unknown_fields=True):
     hardware: Hardware
     software: dict[str, str]
     brief_sha256: str
+    signer: str | None = None
+    """The operator's public key (Ed25519, hex), which signs the closing event."""
     canary: str = CANARY
 
 
@@ -375,6 +377,8 @@ class SessionClosed(Body, frozen=True, forbid_unknown_fields=True):
     digest: str
     """SHA-256 over everything in the record beside the log."""
     reason: str
+    signature: str | None = None
+    """Over this event and the chain before it; see `signing`."""
 
 
 class CommentAdded(Body, frozen=True, forbid_unknown_fields=True):

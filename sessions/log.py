@@ -128,6 +128,11 @@ class Journal:
         """Every line so far; readers start here and then follow."""
         return self._lines
 
+    @property
+    def head(self) -> str:
+        """SHA-256 of the last line: the `prev` of the next."""
+        return self._head
+
     def events(self) -> Iterator[Event]:
         """Yield every event so far."""
         return map(decode, self._lines)

@@ -28,6 +28,7 @@ from sessions.events import (
 from sessions.isolation import detect
 from sessions.log import Journal
 from sessions.participants import guarded_of, surroundings_of
+from sessions.signing import own_key, public_key
 from sessions.snapshots import SnapshotStore
 from sessions.store import Record, Store, make_runtime_folders
 from sessions.wiring import Wiring
@@ -98,6 +99,7 @@ def open_session(opening: Opening, store: Store, *, clock: Clock | None = None) 
                 hardware=opening.hardware,
                 software=_software(),
                 brief_sha256=sha256(opening.brief.encode()).hexdigest(),
+                signer=public_key(own_key(store.home)),
             )
         )
     return record

@@ -38,14 +38,14 @@ class Participant:
         ours = participant_variables(self._level, os.environ, self._surroundings)
         return ours | {
             SESSION_VARIABLE: self._record.session,
-            HOME_VARIABLE: str(self._record.folder.parent.parent),
+            HOME_VARIABLE: str(self._record.home),
             RUNTIME_VARIABLE: str(runtime_folder()),
         }
 
 
 def surroundings_of(record: Record, work_tree: Path, wiring: Wiring, hidden: Sequence[str]) -> Surroundings:
     """Return what the participant's commands are started in; `hidden` names packages that hold held-out data."""
-    home = record.folder.parent.parent
+    home = record.home
     return Surroundings(
         work_folder=work_tree,
         masks=(home, Path(wiring.protected), runtime_folder(), *package_folders(hidden)),

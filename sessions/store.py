@@ -66,6 +66,10 @@ class Record(NamedTuple):
         return self.folder.name
 
     @property
+    def home(self) -> Path:
+        return self.folder.parent.parent
+
+    @property
     def log(self) -> Path:
         return self.folder / "events.jsonl"
 

@@ -10,7 +10,8 @@ import msgspec
 
 from sessions.closing import record_digest
 from sessions.events import Event, Interrupted, SessionClosed, SessionOpened
-from sessions.log import LogDamaged, iter_chain, lines_of
+from sessions.log import FIRST_PREV, LogDamaged, iter_chain, lines_of
+from sessions.signing import KEY_NAME, holds, public_key
 from sessions.snapshots import SnapshotStore
 from sessions.state import EventImpossible, SessionState, apply, instant_of
 from sessions.store import Record
@@ -27,6 +28,9 @@ class VerifyReport(msgspec.Struct, frozen=True):
     closed: bool
     problems: tuple[str, ...]
     """The first is the first bad record; empty means sound."""
+    head: str = ""
+    """SHA-256 of the last line: keep it elsewhere, and nobody can rewrite the log unnoticed."""
+    signer: str | None = None
     remarks: tuple[str, ...] = ()
     """Worth knowing, no damage: a torn last line, snapshots taken in part."""
 
@@ -43,19 +47,24 @@ def verify(record: Record, *, deep: bool = True) -> VerifyReport:
     if torn:
         remarks.append(f"the log ends in {len(torn)} bytes of a half-written line, which were dropped")
     state: SessionState | None = None
-    count = 0
+    count, head = 0, FIRST_PREV
+    last: Event | None = None
     try:
-        for event, _ in iter_chain(whole):
+        for event, digest in iter_chain(whole):
             state = _follow(state, event, problems)
-            count += 1
+            count, head = count + 1, digest
+            last = event
     except (LogDamaged, EventImpossible) as error:
         problems.append(str(error))
     if state is not None and not problems:
         problems.extend(_beside_the_log(record, state, deep=deep))
+        problems.extend(_signature(state, last))
+        remarks.extend(_stranger(record, state))
     partial = [] if state is None else [s for s in state.snapshots if s.status != "complete"]
     remarks.extend(f"snapshot {s.number} is {s.status}: {s.skipped_count} paths not stored" for s in partial)
     closed = state is not None and state.closed is not None
-    return VerifyReport(record.session, count, closed, tuple(problems), tuple(remarks))
+    signer = None if state is None else state.opened.signer
+    return VerifyReport(record.session, count, closed, tuple(problems), head, signer, tuple(remarks))
 
 
 def _follow(state: SessionState | None, event: Event, problems: list[str]) -> SessionState:
@@ -96,6 +105,24 @@ def _beside_the_log(record: Record, state: SessionState, *, deep: bool) -> Itera
         yield from _closing(record, state, state.closed)
 
 
+def _signature(state: SessionState, last: Event | None) -> Iterator[str]:
+    signer = state.opened.signer
+    if last is None or not isinstance(last.body, SessionClosed) or signer is None:
+        return
+    if last.body.signature is None:
+        yield "the closing event is not signed, though the session was opened with a signer"
+    elif not holds(signer, state.opened.session, last.prev, last.body):
+        yield "the signature under the closing event does not hold: the log was written anew after it was signed"
+
+
+def _stranger(record: Record, state: SessionState) -> Iterator[str]:
+    """Say when somebody else's key signed: the signature proves nothing about who that is."""
+    own = record.home / KEY_NAME
+    signer = state.opened.signer
+    if signer is not None and (not own.exists() or public_key(own) != signer):
+        yield f"signed by another store's key, {signer[:16]}…; compare it with the key its proctor gives"
+
+
 def _brief(record: Record, opened: SessionOpened) -> Iterator[str]:
     if not record.brief.exists():
         yield "brief.md is missing"
@@ -118,14 +145,14 @@ def _snapshots(record: Record, state: SessionState, *, deep: bool) -> Iterator[s
     taken = [snapshot for snapshot in state.snapshots if snapshot.commit is not None]
     if not taken:
         return
-    store = SnapshotStore(record.folder)
     for snapshot in taken:
         ref = _ref(record.folder, snapshot.number)
         if ref != snapshot.commit:
             found = ref[:12] if ref else "nothing"
-            yield f"snapshot {snapshot.number} was swapped: the log names {(snapshot.commit or '')[:12]}, the store {found}"
-        elif deep:
-            yield from (f"snapshot {snapshot.number}: {problem}" for problem in store.verify(snapshot.commit))
+            named = (snapshot.commit or "")[:12]
+            yield f"snapshot {snapshot.number} was swapped: the log names {named}, the store {found}"
+    if deep:
+        yield from SnapshotStore(record.folder).verify()
 
 
 def _ref(folder: Path, number: int) -> str | None:
