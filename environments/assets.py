@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
-import importlib.metadata
 import os
 import shutil
 import subprocess
@@ -195,6 +194,8 @@ def packaged_file(
     Raises:
         AssetsMissing: not installed, another version, no such file, or other contents; with the pip line that helps.
     """
+    import importlib.metadata
+
     wanted = distribution if version is None else f"{distribution}=={version}"
     advice = f"install it: pip install '{wanted}'"
     try:

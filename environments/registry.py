@@ -8,7 +8,6 @@ import importlib.util
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -63,13 +62,13 @@ def find(slug: str, folders: Iterable[Path] = ()) -> Found:
         EnvironmentUnknown: none has that slug; the message lists what exists and suggests the nearest.
         SpecificationInvalid: its `environment.toml` does not decode.
     """
-    slugs: dict[str, tuple[Path, str]] = {}
+    slugs: set[str] = set()
     for folder, module in _places(folders):
-        slugs.setdefault(_claimed_slug(folder), (folder, module))
-    if slug not in slugs:
-        raise EnvironmentUnknown(_unknown(slug, sorted(slugs)))
-    folder, module = slugs[slug]
-    return Found(spec=read_specification(folder), folder=folder, module=module)
+        claimed = _claimed_slug(folder)
+        if claimed == slug:
+            return Found(spec=read_specification(folder), folder=folder, module=module)
+        slugs.add(claimed)
+    raise EnvironmentUnknown(_unknown(slug, sorted(slugs)))
 
 
 def load(found: Found) -> Environment:
@@ -114,18 +113,22 @@ def read_specification(folder: Path) -> EnvironmentSpec:
 
 
 def _places(folders: Iterable[Path]) -> Iterator[tuple[Path, str]]:
-    """Yield (folder, module) of every place that holds an `environment.toml`."""
-    for path in sorted(_BUILT_IN.glob(f"*/{SPECIFICATION}")):
-        yield path.parent, f"environments.{path.parent.name}"
-    for point in entry_points(group=ENTRY_POINT_GROUP):
-        folder = _package_folder(point.value)
-        if folder is not None and (folder / SPECIFICATION).is_file():
-            yield folder, point.value
+    """Yield (folder, module) of every place that holds an `environment.toml`; installed plug-ins come last."""
     for extra in folders:
         if (extra / SPECIFICATION).is_file():
             yield extra.resolve(), ""
         else:
             yield from ((p.parent.resolve(), "") for p in sorted(extra.glob(f"*/{SPECIFICATION}")))
+    for path in sorted(_BUILT_IN.glob(f"*/{SPECIFICATION}")):
+        yield path.parent, f"environments.{path.parent.name}"
+    from importlib.metadata import (
+        entry_points,
+    )  # 20 ms that a call into a built-in environment need not wait for
+
+    for point in entry_points(group=ENTRY_POINT_GROUP):
+        folder = _package_folder(point.value)
+        if folder is not None and (folder / SPECIFICATION).is_file():
+            yield folder, point.value
 
 
 def _package_folder(module: str) -> Path | None:

@@ -38,7 +38,7 @@ class Tree:
         """Return the tree's processes of this moment, and remember them."""
         if self._leader is None:
             return set()
-        found = descendants(self._leader) | self._group.members()
+        found = self._group.members() if self._group.folders else descendants(self._leader)
         for pid in found:
             self._seen.setdefault(pid, _born(pid))
         return found
