@@ -39,7 +39,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return Exit.OK
     except SystemExit as ended:
         # Completion ends so; and a broken pipe, which click notices first and puts a wrapper around.
-        gone = type(sys.stdout).__name__ == "PacifyFlushWrapper"
+        gone = "PacifyFlushWrapper" in type(sys.stdout).__name__
         return Exit.OK if gone or ended.code is None else int(ended.code)
     except Exception as error:  # noqa: BLE001 - the one place that turns errors into words and codes
         code = exit_for(error)
