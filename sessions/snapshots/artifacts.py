@@ -103,11 +103,12 @@ class Artifacts:
         target = os.open(making, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             cloned = _clone(file, target)
-            if cloned:
+            # The clone's pages are cold and the file's are likely warm; it stands for the clone while unchanged.
+            digest, size = self._copy(file, None if cloned else target, before.st_size, deadline, clock)
+            torn = size != before.st_size or key_of(os.fstat(file)) != key_of(before)
+            if torn and cloned:
                 digest, size = self._copy(target, None, os.fstat(target).st_size, deadline, clock)
-            else:
-                digest, size = self._copy(file, target, before.st_size, deadline, clock)
-            torn = not cloned and key_of(os.fstat(file)) != key_of(before)
+                torn = False
             if not self.has(digest):
                 os.fchmod(target, 0o400)
                 os.fsync(target)

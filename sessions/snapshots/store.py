@@ -136,16 +136,15 @@ class SnapshotStore:
         parent = numbers[max(numbers)] if numbers else None
         kept = {*protected_numbers, *([min(numbers)] if numbers else [])}
         room = Room(self._artifacts, self.policy, number, self._references(numbers), kept)
+        memory = self._recall(parent)
         root = open_root(work_tree)
         writer = None
         try:
             top = os.fstat(root)
             writer = Import(self._objects, held.fd)
             request = Request(number, message, at, parent)
-            taken = take_into(
-                writer, root, request, self.policy, self._artifacts, room, self._recall(), self._tools
-            )
-            saving = memories.Saving(self._memory_file, taken.folders, self.policy)
+            taken = take_into(writer, root, request, self.policy, self._artifacts, room, memory, self._tools)
+            saving = memories.Saving(self._memory_file, taken.folders, self.policy, memory)
             work = writer.finish()
             writer = None
         finally:
@@ -153,8 +152,7 @@ class SnapshotStore:
             if writer is not None:
                 writer.abort()
         commit = self._objects.commit_of(number)
-        self._memory = Memory(commit, (top.st_dev, top.st_ino), taken.folders)
-        saving.seal(self._memory)
+        self._memory = saving.seal(commit, (top.st_dev, top.st_ino))
         self._taking.unlink(missing_ok=True)
         self._held_by[number] = frozenset(a.sha256 for a in taken.manifest.artifacts)
         return _described(taken.manifest, commit, work, self._tools.clock() - began, held.waited)
@@ -176,9 +174,12 @@ class SnapshotStore:
             problem=problem,
         )
 
-    def _recall(self) -> Memory | None:
-        if self._memory is None:
-            self._memory = memories.load(self._memory_file, self.policy)
+    def _recall(self, commit: str | None = None) -> Memory | None:
+        """Our own memory, or the saved one where that speaks of `commit` and ours does not."""
+        if self._memory is None or (commit is not None and self._memory.commit != commit):
+            saved = memories.load(self._memory_file, self.policy)
+            if saved is not None and (self._memory is None or saved.commit == commit):
+                self._memory = saved
         return self._memory
 
     def _references(self, numbers: dict[int, str]) -> dict[int, frozenset[str]]:

@@ -765,3 +765,23 @@ def test_verify_notices_facts_that_name_another_artifact(tmp_path: Path) -> None
     )
     problems = SnapshotStore.open(store.folder, SMALL).verify()
     assert any("name different artifacts" in p for p in problems), problems
+
+
+def test_two_stores_taking_turns_never_build_on_the_others_memory(tmp_path: Path) -> None:
+    store, work = world(tmp_path)
+    fill(work, {"a": "1", "d/b": "2"})
+    other = SnapshotStore.open(store.folder, SMALL)
+    states = {}
+    for number in range(1, 13):
+        if number % 3:
+            fill(work, {"a": str(number), f"d/{number % 4}": "x"})
+        (work / f"d/{(number + 1) % 4}").unlink(missing_ok=True)
+        (store if number % 2 or number > 8 else other).take(work, number, "")
+        states[number] = fingerprint(work)
+    fresh = SnapshotStore.open(store.folder, SMALL)
+    fill(work, {"last": "x"})
+    fresh.take(work, 13, "")
+    states[13] = fingerprint(work)
+    for number, state in states.items():
+        assert fingerprint(restored(fresh, number, tmp_path)) == state
+    assert fresh.verify() == ()
