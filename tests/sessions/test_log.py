@@ -61,7 +61,9 @@ def test_an_impossible_event_is_refused_and_nothing_is_written(journal: Journal,
     assert log_of(tmp_path).read_bytes() == before
 
 
-def test_a_full_disk_leaves_log_and_state_as_they_were(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_log_and_state_as_they_were(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
     state = journal.state
 
     def full(*_: object) -> int:
