@@ -8,13 +8,13 @@ import shutil
 import stat
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from environments import assets
-from environments.worker.jobs import Level, Mount, WorkerJob
+from environments.worker.jobs import Level, WorkerJob
 
 STAGE = Path("/worker")
 EMPTY = "empty"
@@ -55,12 +55,20 @@ def bubblewrap() -> Bubblewrap | None:
     return Bubblewrap(program, tuple(int(n) for n in re.findall(r"\d+", said)))
 
 
+def levels() -> list[Level]:
+    """Return the levels this process can put in force, strongest first."""
+    root = os.geteuid() == 0
+    found = []
+    if bubblewrap() is not None:
+        found.append(Level.SANDBOX_ACCOUNT if root else Level.SANDBOX)
+    if root and all(map(open_to_others, _interpreter_paths())):
+        found.append(Level.ACCOUNT)
+    return [*found, Level.GROUP]
+
+
 def best_level() -> Level:
     """Return the strongest level this process can put in force."""
-    root = os.geteuid() == 0
-    if bubblewrap() is not None:
-        return Level.SANDBOX_ACCOUNT if root else Level.SANDBOX
-    return Level.ACCOUNT if root and all(map(_open_to_others, _interpreter_paths())) else Level.GROUP
+    return levels()[0]
 
 
 def free_account() -> int:
@@ -88,12 +96,6 @@ def package_folders() -> list[str]:
 def interpreter() -> str:
     """Return the Python that workers run: the real file behind any virtual environment's link."""
     return os.path.realpath(sys.executable)
-
-
-def places(level: Level, mounts: Mapping[str, Mount]) -> dict[str, str]:
-    """Return where each mount is for the worker."""
-    inside = level in (Level.SANDBOX, Level.SANDBOX_ACCOUNT)
-    return {name: f"/job/{name}" if inside else str(mount.source.resolve()) for name, mount in mounts.items()}
 
 
 def variables(job: WorkerJob, home: str) -> dict[str, str]:
@@ -170,7 +172,7 @@ def _others_may(path: Path) -> bool:
     return not stat.S_ISREG(mode) or bool(mode & 0o004)
 
 
-def _open_to_others(path: str) -> bool:
+def open_to_others(path: str) -> bool:
     """Whether every parent of `path` lets other accounts through."""
     return all(p.stat().st_mode & 0o001 for p in Path(path).resolve().parents)
 

@@ -8,7 +8,6 @@ import secrets
 import shutil
 import socket
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -97,7 +96,7 @@ class Worker:
         self._masks = (*job.masks, *masks, *confine.hidden_paths(job))
         self._account = confine.free_account() if level in (Level.SANDBOX_ACCOUNT, Level.ACCOUNT) else None
         self._sandboxed = level in (Level.SANDBOX_ACCOUNT, Level.SANDBOX)
-        self._folder = Path(tempfile.mkdtemp(prefix="rebench-worker-"))
+        self._folder = staging.temporary_folder(self._account)
         self._group = ControlGroup()
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: Channel | None = None
@@ -274,7 +273,7 @@ class Worker:
             rlimits["RLIMIT_NPROC"] = limits.processes + _OURS
         return {
             "nonce": nonce.hex(), "largest": int(limits.answer_mb * 2**20), "module": entry,
-            "packages": confine.package_folders(), "places": confine.places(self._level, self._job.mounts),
+            "packages": confine.package_folders(), "places": staging.places(self._job, self._level, self._folder / "job"),
             "descriptors": dict(self._job.descriptors), "account": self._account, "rlimits": rlimits,
             "isolate": self._level is Level.ACCOUNT and not self._job.network,
         }  # fmt: skip

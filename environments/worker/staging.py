@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from environments.worker.confine import EMPTY, PRIVATE_HOME, unreadable_by_others
-from environments.worker.jobs import Mount, WorkerJob
+from environments.worker.confine import EMPTY, PRIVATE_HOME, open_to_others, unreadable_by_others
+from environments.worker.jobs import Level, Mount, WorkerJob, WorkerUnavailable
 
 _ENGINE = Path(__file__).resolve().parents[1]
 _ALWAYS = ("worker/launch.py", "worker/messages.py")
@@ -29,6 +30,36 @@ def stage(job: WorkerJob, folder: Path, account: int | None) -> str:
     for name in ("passwd", EMPTY):
         (folder / name).chmod(0o644)
     return ".".join(entry.with_suffix("").parts)
+
+
+def temporary_folder(account: int | None) -> Path:
+    """Make an empty folder which `account` can reach."""
+    usual = tempfile.gettempdir()
+    base = usual if account is None or open_to_others(f"{usual}/any") else "/tmp"  # noqa: S108  (mkdtemp makes it ours)
+    return Path(tempfile.mkdtemp(prefix="rebench-worker-", dir=base))
+
+
+def places(job: WorkerJob, level: Level, folder: Path) -> dict[str, str]:
+    """Return where each mount is for the worker; what another account could not reach is linked or copied into `folder`.
+
+    Raises:
+        WorkerUnavailable: a writable mount cannot be reached and a copy would lose what is written.
+    """
+    if level in (Level.SANDBOX, Level.SANDBOX_ACCOUNT):
+        return {name: f"/job/{name}" for name in job.mounts}
+    found = {}
+    for name, mount in job.mounts.items():
+        source = mount.source.resolve()
+        if level is Level.ACCOUNT and not open_to_others(str(source)):
+            if mount.writable:
+                raise WorkerUnavailable(
+                    f"the worker's account cannot reach the writable folder {source}: a folder above it is closed to "
+                    "others; put it elsewhere, or install bubblewrap"
+                )
+            _link_or_copy(source, folder / name)
+            source = folder / name
+        found[name] = str(source)
+    return found
 
 
 def open_mounts(mounts: Iterable[Mount], account: int) -> None:
@@ -66,6 +97,21 @@ def _copy(source: Path, folder: Path, place: Path) -> None:
         if parent == folder:
             break
         (parent / "__init__.py").touch(mode=0o644)
+
+
+def _link_or_copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if not source.is_dir():
+        _link_file(str(source), str(target))
+        return
+    shutil.copytree(source, target, symlinks=True, copy_function=_link_file)
+
+
+def _link_file(source: str, target: str) -> None:
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:  # another file system, or a kind that cannot be linked
+        shutil.copy2(source, target, follow_symlinks=False)
 
 
 def _give(tree: Path, account: int) -> None:

@@ -32,7 +32,7 @@ ENDINGS = {
     "hangs": "time.sleep(600)",
     "runs out of memory": "kept = [bytearray(b'x' * 2**24) for _ in range(1000)]",
 }
-LEVELS = list(dict.fromkeys([confine.best_level(), Level.GROUP]))
+LEVELS = confine.levels()
 
 
 def model(mark: str, ending: str) -> str:

@@ -28,7 +28,7 @@ from environments.worker import (
 from environments.worker.control import PREFIX, Roots
 
 SANDBOXED = confine.best_level() in (Level.SANDBOX, Level.SANDBOX_ACCOUNT)
-LEVELS = [confine.best_level(), Level.GROUP] if SANDBOXED else [confine.best_level()]
+LEVELS = confine.levels()
 needs_sandbox = pytest.mark.skipif(not SANDBOXED, reason="needs bubblewrap")
 
 
