@@ -26,6 +26,7 @@ class Tree:
         self._group, self._account, self._own_namespace = group, account, own_namespace
         self._leader: int | None = None
         self._seen: dict[int, str] = {}
+        self._frozen: set[int] = set()
         if not own_namespace and account is None:
             _adopt_orphans()
         self._before = set() if own_namespace else descendants(os.getpid())
@@ -48,6 +49,24 @@ class Tree:
         for pid in self.look():
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
+
+    def freeze(self, seconds: float = 5.0) -> None:
+        """Stop all processes with SIGSTOP, again until no running one is found."""
+        deadline = time.monotonic() + seconds
+        while running := {pid for pid in self.look() if not _is_still(pid)}:
+            for pid in running:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGSTOP)
+            self._frozen |= running
+            if time.monotonic() > deadline:
+                return
+
+    def thaw(self) -> None:
+        """Let what was stopped run on."""
+        for pid in self._frozen:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGCONT)
+        self._frozen.clear()
 
     @property
     def seen(self) -> set[int]:
@@ -170,6 +189,12 @@ def _every_process() -> list[int]:
 def _is_zombie(pid: int) -> bool:
     fields = _stat_fields(pid)
     return not fields or fields[0] in ("Z", "X")
+
+
+def _is_still(pid: int) -> bool:
+    """Whether a process is stopped or dead: it computes nothing."""
+    fields = _stat_fields(pid)
+    return not fields or fields[0] in ("T", "t", "Z", "X")
 
 
 def _born(pid: int) -> str:

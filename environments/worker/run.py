@@ -105,21 +105,45 @@ class Worker:
         self._leader: int | None = None
         self._process_ended = threading.Event()
         self._breach: FailureKind | None = None
+        self._asked = (0.0, 0.0)
         self._final: Confinement | None = None
 
     def ask(
         self, body: Mapping[str, Any], blobs: Mapping[str, bytes], seconds: float | None = None
     ) -> WorkerOutcome:
         """Put one request and wait for its one answer, `seconds` at most (default: the job's limit)."""
+        return self.post(body, blobs, seconds) or self.collect()
+
+    def post(
+        self, body: Mapping[str, Any], blobs: Mapping[str, bytes], seconds: float | None = None
+    ) -> Failed | None:
+        """Put one request without waiting; `collect` fetches its answer, due `seconds` from now."""
         assert self._channel is not None
         limit = self._job.limits.seconds if seconds is None else seconds
         began = time.monotonic()
+        self._asked = (began, limit)
         if self._channel.has_unread():
             return self._failed(
                 FailureKind.PROTOCOL, "the submission wrote to the scorer's channel unasked", began
             )
         try:
             self._channel.send(Message("request", dict(body), dict(blobs)), began + limit)
+        except DeadlinePassed:
+            return self._failed(FailureKind.TIMEOUT, f"no answer within {limit:g} s", began)
+        except ChannelClosed:
+            return self._ended(began)
+        return None
+
+    def has_said_something(self) -> bool:
+        """Whether the worker has written to its channel, or is gone: `collect` would not wait long."""
+        assert self._channel is not None
+        assert self._process is not None
+        return self._channel.has_unread() or self._process.poll() is not None
+
+    def collect(self) -> WorkerOutcome:
+        """Wait for the answer to what was posted."""
+        began, limit = self._asked
+        try:
             message = self._next_answer(began + limit)
         except DeadlinePassed:
             return self._failed(FailureKind.TIMEOUT, f"no answer within {limit:g} s", began)
@@ -132,6 +156,15 @@ class Worker:
         return Answered(
             message.body, message.blobs, time.monotonic() - began, self._log.text(), self.confinement()
         )
+
+    def freeze(self) -> None:
+        """Stop every process of the worker; returns once none can run. `thaw` lets them go on."""
+        assert self._tree is not None
+        self._tree.freeze()
+
+    def thaw(self) -> None:
+        assert self._tree is not None
+        self._tree.thaw()
 
     def concluded(self, outcome: WorkerOutcome) -> WorkerOutcome:
         """Hang up, close the worker, and return `outcome` with the proof of emptiness in it.
