@@ -92,15 +92,12 @@ def checkout(session: str | None, number: int, folder: Path, scores: bool, as_js
     """Restore a snapshot into a folder, byte for byte."""
     import msgspec
 
-    from sessions.snapshots import SnapshotStore
+    from workbench.review.changes import reading
 
     record = meant(session)
     wanted = _snapshot_of(record, number) if scores else number
-    store = SnapshotStore.open(record.folder)
-    try:
+    with reading(record) as store:
         done = store.checkout(wanted, folder)
-    finally:
-        store.close()
     if as_json:
         print_json(msgspec.to_builtins(done) | {"complete": done.complete})
     else:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
 from click import style
 
-from sessions.snapshots import SnapshotStore
+from sessions.protocol import Fault, Refusal
+from sessions.snapshots import SnapshotError, SnapshotStore
 from sessions.store import Record
 from workbench.cli.text import literal, size
 
@@ -21,12 +24,37 @@ def compare(record: Record, old: int, new: int) -> dict[str, Any]:
     Raises:
         SnapshotError: there is no such snapshot.
     """
-    store = SnapshotStore.open(record.folder)
-    try:
+    with reading(record) as store:
         found: dict[str, Any] = msgspec.to_builtins(store.diff(old, new))
         return found
+
+
+@contextmanager
+def reading(record: Record) -> Iterator[SnapshotStore]:
+    """Yield a record's snapshots for reading: unlike `SnapshotStore.open`, nothing is swept under a live host.
+
+    Raises:
+        SnapshotError: the record has no snapshots.
+    """
+    if not (record.folder / "snapshots.git").is_dir():
+        raise SnapshotError(f"the record {record.session} has no snapshots")
+    store = SnapshotStore(record.folder)
+    try:
+        yield store
     finally:
         store.close()
+
+
+async def answer_diff(record: Record, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Answer a screen's `diff` from the record.
+
+    Raises:
+        Refusal: there is no such snapshot.
+    """
+    try:
+        return await asyncio.to_thread(compare, record, parameters["old"], parameters["new"])
+    except SnapshotError as error:
+        raise Refusal(str(error), Fault.BAD_PARAMETERS) from error
 
 
 def diff_lines(found: dict[str, Any], *, names_only: bool = False) -> Iterator[str]:

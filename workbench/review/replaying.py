@@ -18,10 +18,11 @@ from sessions.events import (
     StartingScoreRecorded,
 )
 from sessions.protocol import Refusal
+from sessions.snapshots import SnapshotError
 from sessions.store import Record
 from sessions.summary import history, summarise
 from sessions.telemetry.samples import Sample, read_samples
-from workbench.review.changes import compare
+from workbench.review.changes import answer_diff, compare
 from workbench.review.moments import Film, Moment
 from workbench.tui.source import Batch, Mode, Replaced, Update
 
@@ -98,7 +99,7 @@ class ReplaySource:
             case "brief":
                 return {"text": self.record.brief.read_text(encoding="utf-8"), "sha256": state.opened.brief_sha256}
             case "diff":
-                return await asyncio.to_thread(compare, self.record, parameters["old"], parameters["new"])
+                return await answer_diff(self.record, parameters)
             case "changed":
                 return {"files": await asyncio.to_thread(self._changed)}
             case "details":
@@ -110,7 +111,10 @@ class ReplaySource:
         taken = [s.number for s in self.moment.state.snapshots if s.commit is not None]
         if len(taken) < 2:
             return []
-        changes = compare(self.record, taken[-2], taken[-1])["changes"]
+        try:
+            changes = compare(self.record, taken[-2], taken[-1])["changes"]
+        except SnapshotError as error:
+            raise Refusal(str(error)) from error
         return [{"path": c["path"], "kind": c["kind"], "size": c["new_size"]} for c in changes]
 
     def _details(self, number: int) -> dict[str, Any]:

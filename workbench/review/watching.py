@@ -18,7 +18,7 @@ from sessions.state import instant_of
 from sessions.store import Record
 from sessions.telemetry.samples import Sample
 from workbench.review import standing
-from workbench.review.changes import compare
+from workbench.review.changes import answer_diff
 from workbench.tui.source import Batch, Happened, HostFound, HostLost, Mode, Sampled
 
 EVERY_SECONDS = 0.25
@@ -132,7 +132,7 @@ class WatchSource:
             case "status" | "history" | "brief":
                 return await asyncio.to_thread(standing.answer, self.record, method, proctor=True)
             case "diff":
-                return await asyncio.to_thread(compare, self.record, parameters["old"], parameters["new"])
+                return await answer_diff(self.record, parameters)
         raise Refusal(f"{method}: this screen only watches; there is no way from it to the session")
 
     async def close(self) -> None:
