@@ -23,6 +23,8 @@ PRIVATE_HOME = "/tmp/home"  # noqa: S108  (a path inside the sandbox, on a file 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
 _ETC = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "OpenCL", "nvidia")
 _ETC_NETWORK = ("resolv.conf", "hosts", "nsswitch.conf", "ssl", "ca-certificates", "pki")
+_GPU_VARIABLES = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_HOME", "CUDA_PATH", "LD_LIBRARY_PATH",
+                  "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")  # fmt: skip
 _OURS = ("environments", "sessions", "workbench")
 _FIRST_ACCOUNT, _LAST_ACCOUNT = 61184, 65519
 """The range systemd keeps for accounts that exist only while something runs."""
@@ -53,6 +55,13 @@ def bubblewrap() -> Bubblewrap | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return Bubblewrap(program, tuple(int(n) for n in re.findall(r"\d+", said)))
+
+
+def program() -> str:
+    """Return the path of bubblewrap, which must work here."""
+    wrap = bubblewrap()
+    assert wrap is not None
+    return wrap.program
 
 
 def levels() -> list[Level]:
@@ -107,13 +116,18 @@ def variables(job: WorkerJob, home: str) -> dict[str, str]:
         "OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads,
         "NUMEXPR_NUM_THREADS": threads, "RAYON_NUM_THREADS": threads, "TOKENIZERS_PARALLELISM": "false",
         "HF_HUB_OFFLINE": "0" if job.network else "1",
-        **({} if job.gpus else {"CUDA_VISIBLE_DEVICES": ""}),
+        **(_gpu_variables() if job.gpus else {"CUDA_VISIBLE_DEVICES": ""}),
         **job.variables,
     }  # fmt: skip
 
 
-def sandbox_command(job: WorkerJob, stage: Path, account: int | None, masks: Iterable[Path]) -> list[str]:
-    """Return the bubblewrap command line up to and including `--`.
+def _gpu_variables() -> dict[str, str]:
+    """Return what this machine needs said to find its driver, toolkit and cards."""
+    return {name: os.environ[name] for name in _GPU_VARIABLES if name in os.environ}
+
+
+def sandbox_arguments(job: WorkerJob, stage: Path, account: int | None, masks: Iterable[Path]) -> list[str]:
+    """Return bubblewrap's own arguments, without the program and the command.
 
     The file system is an allow-list: system libraries, the interpreter, the staged entry and the job's mounts. As root
     the mounts are made without a user namespace, and `launch.py` then becomes `account`.
@@ -123,7 +137,7 @@ def sandbox_command(job: WorkerJob, stage: Path, account: int | None, masks: Ite
     size = str(int(job.limits.file_gb * 2**30))
     sized = ["--size", size] if wrap.version >= (0, 7) else []
     open_to_all = ["--perms", "1777"] if wrap.version >= (0, 5) else []
-    command = [wrap.program, "--die-with-parent", "--new-session", "--unshare-ipc", "--unshare-pid", "--unshare-uts",
+    command = ["--die-with-parent", "--new-session", "--unshare-ipc", "--unshare-pid", "--unshare-uts",
                "--unshare-cgroup-try", "--hostname", "worker", "--clearenv"]  # fmt: skip
     if account is None:
         command += ["--unshare-user", *(["--disable-userns"] if wrap.version >= (0, 8) else [])]
@@ -145,7 +159,7 @@ def sandbox_command(job: WorkerJob, stage: Path, account: int | None, masks: Ite
     for name, mount in job.mounts.items():
         command += ["--bind" if mount.writable else "--ro-bind", str(mount.source.resolve()), f"/job/{name}"]
     command += _mask_binds(job, masks, stage / EMPTY)
-    return [*command, "--"]
+    return command
 
 
 def hidden_paths(job: WorkerJob) -> Iterator[Path]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import secrets
 import shutil
@@ -271,25 +272,36 @@ class Worker:
     def _spawn(self, channel: socket.socket) -> None:
         python = [confine.interpreter(), "-I", "-S", "-B", "-X", "utf8"]
         launcher = Path("environments/worker/launch.py")
-        home = self._folder / "tmp" / "home"
+        stage = self._folder / "stage"
+        inherited = [channel.fileno(), *self._job.descriptors.values()]
+        environment: dict[str, str] = {}
         if self._sandboxed:
-            stage = self._folder / "stage"
-            command = confine.sandbox_command(self._job, stage, self._account, self._masks)
-            command += [*python, str(confine.STAGE / launcher), str(channel.fileno())]
-            environment: dict[str, str] = {}
+            options = _piped(confine.sandbox_arguments(self._job, stage, self._account, self._masks))
+            inherited.append(options)
+            command = [
+                confine.program(),
+                "--args",
+                str(options),
+                "--",
+                *python,
+                str(confine.STAGE / launcher),
+            ]
         else:
+            home = self._folder / "tmp" / "home"
             home.mkdir(parents=True)
             self._folder.chmod(0o711)
             for folder in (home.parent, home):
                 os.chown(folder, self._account or -1, self._account or -1)
-            command = [*python, str(self._folder / "stage" / launcher), str(channel.fileno())]
+            command = [*python, str(stage / launcher)]
             environment = confine.variables(self._job, str(home))
         join = [str(f) for f in self._group.join_files]
         self._process = subprocess.Popen(
-            ["/bin/sh", "-c", _JOIN, "sh", *join, "--", *command],
+            ["/bin/sh", "-c", _JOIN, "sh", *join, "--", *command, str(channel.fileno())],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment, cwd="/",
-            pass_fds=(channel.fileno(), *self._job.descriptors.values()), start_new_session=True,
+            pass_fds=inherited, start_new_session=True,
         )  # fmt: skip
+        if self._sandboxed:
+            os.close(inherited[-1])
         assert self._process.stdout is not None
         assert self._tree is not None
         self._tree.led_by(self._process.pid)
@@ -391,6 +403,17 @@ class Worker:
                 self._tree.strike()
                 return
             self._process_ended.wait(_WATCH_SECONDS)
+
+
+def _piped(arguments: list[str]) -> int:
+    """Return the reading end of a pipe that holds `arguments`: on a command line the worker could read our paths."""
+    content = b"".join(argument.encode() + b"\0" for argument in arguments)
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "wb") as file:
+        if len(content) > fcntl.fcntl(file, fcntl.F_GETPIPE_SZ):
+            fcntl.fcntl(file, fcntl.F_SETPIPE_SZ, len(content))
+        file.write(content)
+    return reading
 
 
 def _kernel() -> tuple[int, ...]:
