@@ -45,6 +45,7 @@ _KNOWN = (
     ("sessions.opening", "WorkTreeUnusable", Exit.USAGE),
     ("sessions.opening", "IsolationUnavailable", Exit.ENVIRONMENT),
     ("sessions.snapshots.values", "SnapshotError", Exit.USAGE),
+    ("sessions.bundles", "BundleRefused", Exit.REFUSED),
     ("sessions.log", "LogDamaged", Exit.DAMAGED),
     ("sessions.state", "EventImpossible", Exit.DAMAGED),
     ("sessions.events", "EventUnreadable", Exit.DAMAGED),

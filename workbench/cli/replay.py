@@ -24,6 +24,7 @@ _RECENT = 12
         "rebench-workbench replay s-7f3a9c",
         "rebench-workbench replay s-7f3a9c --at 1:33:00              # the screen, opened at that moment",
         "rebench-workbench replay s-7f3a9c --at 1:33:00 --text       # what was known then, on standard output",
+        "rebench-workbench replay s-7f3a9c --at 93m --terminal       # what the shells showed",
         "rebench-workbench replay s-7f3a9c --event 412 --json",
     ),
 )
@@ -31,9 +32,11 @@ _RECENT = 12
 @click.option("--at", "at_ms", type=DurationType(), help="Session time, such as 1:33:00 or 93m.")
 @click.option("--event", "seq", type=click.IntRange(min=0), help="Right after the event of that number.")
 @click.option("--text", is_flag=True, help="Print what was known at that moment.")
+@click.option("--terminal", is_flag=True, help="Print what the recorded terminals showed at that moment.")
 @theme_option
 @json_option
-def replay(session: str | None, at_ms: int | None, seq: int | None, text: bool, theme: str | None, as_json: bool) -> Exit:
+def replay(session: str | None, at_ms: int | None, seq: int | None, text: bool, terminal: bool, theme: str | None,
+           as_json: bool) -> Exit:  # fmt: skip
     """Go through a session's record, moment by moment."""
     from workbench.review.moments import Film
 
@@ -44,9 +47,12 @@ def replay(session: str | None, at_ms: int | None, seq: int | None, text: bool, 
     elif at_ms is not None:
         moment = film.at_elapsed(at_ms)
     else:
-        moment = film.after(len(film.events) - 1 if text or as_json else 0)
+        moment = film.after(len(film.events) - 1 if text or terminal or as_json else 0)
     if as_json:
         print_json(_as_json(film, moment))
+        return Exit.OK
+    if terminal:
+        _print_terminals(record, moment)
         return Exit.OK
     if text or not (sys.stdin.isatty() and sys.stdout.isatty()):
         _print(film, moment)
@@ -87,6 +93,17 @@ def _print(film: Any, moment: Any) -> None:
     click.echo(f"\n{history_table(history(moment.state, proctor=True), standing)}\n")
     for event in _recent(film, moment.index):
         click.echo(event_line(event))
+
+
+def _print_terminals(record: Any, moment: Any) -> None:
+    from workbench.review.terminals import Terminals, recordings_at
+
+    terminals = Terminals(record)
+    for number in recordings_at(moment):
+        screen = terminals.screen(number, moment)
+        remark = f", {one_line(screen.remark)}" if screen.remark else ""
+        click.secho(f"recording {number}, {screen.cols}x{screen.rows}{remark}", dim=True, err=True)
+        click.echo(screen.text())
 
 
 def event_line(event: Any) -> str:

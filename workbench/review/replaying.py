@@ -24,7 +24,7 @@ from sessions.summary import history, summarise
 from sessions.telemetry.samples import Sample, read_samples
 from workbench.review.changes import answer_diff, compare
 from workbench.review.moments import Film, Moment
-from workbench.tui.source import Batch, Mode, Replaced, Update
+from workbench.tui.source import Batch, HostFound, Mode, Replaced, Update
 
 SPEEDS = (1, 2, 5, 10, 30, 60, 120, 300, 600, 1200, 3600)
 FRAME_SECONDS = 0.1
@@ -75,6 +75,7 @@ class ReplaySource:
         self._loading = asyncio.create_task(self._load_samples())
 
     async def updates(self) -> AsyncIterator[Batch]:
+        yield (HostFound(),)
         while (update := await self._updates.get()) is not None:
             while not self._updates.empty():
                 # Only where the cursor is now matters.

@@ -52,7 +52,7 @@ def _body(record: Record, events: Sequence[Event], state: SessionState, checked:
     yield from _head(state, checked)
     yield _section("Scores")
     yield score_chart(
-        state.scores, state.anchors, state.direction, state.clock.budget_ms, state.opened.environment.raw_label
+        state.scores, state.anchors, state.direction, _span(state), state.opened.environment.raw_label
     )
     yield _score_table(record, state)
     yield _section("Time")
@@ -103,6 +103,12 @@ def _head(state: SessionState, checked: VerifyReport) -> Iterator[str]:
         ("state", state.phase.value),
     )
     yield '<div class="figures">' + "".join(f"<div><b>{_(v)}</b>{_(k)}</div>" for k, v in shown) + "</div>"
+
+
+def _span(state: SessionState) -> int:
+    """Return how much session time the chart shows: the budget, or less where most of it was not used."""
+    used = max((row.elapsed_ms for row in state.scores), default=0)
+    return state.clock.budget_ms if used * 3 > state.clock.budget_ms else max(60_000, used * 5 // 4)
 
 
 def _score_table(record: Record, state: SessionState) -> str:

@@ -18,7 +18,7 @@ from textual.widgets.option_list import Option
 from workbench.cli.text import duration, literal, parse_duration
 from workbench.review.changes import compare, diff_lines
 from workbench.review.replaying import ReplaySource, any_change, any_event, any_score
-from workbench.review.timeline import HEIGHT, Timeline
+from workbench.review.timeline import FULL_HEIGHT, SHORT_HEIGHT, Timeline
 from workbench.review.words import describe
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.ink import Tone
@@ -29,12 +29,13 @@ from workbench.tui.view import View
 from workbench.tui.widgets.lines import Words
 
 MINUTE = 60_000
+TALL = 34
+"""Rows from which the whole timeline is shown."""
 
 
 class ReplayScreen(MainScreen):
     """The main screen with a timeline under it."""
 
-    DEFAULT_CSS = f"Timeline {{ dock: bottom; height: {HEIGHT}; padding: 0 1; }}"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "play", "play or stop", show=False, priority=True),
         Binding("full_stop", "event(1)", "next event", show=False),
@@ -50,6 +51,7 @@ class ReplayScreen(MainScreen):
         Binding("colon,at", "go", "go to a time", show=False),
         Binding("D", "changes", "changes of the snapshot", show=False),
         Binding("e", "events", "all events", show=False),
+        Binding("T", "terminal", "recorded terminal", show=False),
     ]
 
     def __init__(self, source: ReplaySource) -> None:
@@ -60,6 +62,11 @@ class ReplayScreen(MainScreen):
 
     def below(self) -> list[Widget]:
         return [self.timeline]
+
+    def on_resize(self) -> None:
+        super().on_resize()
+        self.timeline.styles.height = FULL_HEIGHT if self.size.height >= TALL else SHORT_HEIGHT
+        self.timeline.display = not self.too_small.display
 
     def _moved(self) -> None:
         if self.is_mounted:
@@ -104,6 +111,11 @@ class ReplayScreen(MainScreen):
             self.notify("no snapshot before this one to compare with", markup=False)
             return
         self.app.push_screen(ChangesPage(self.source, taken[-2].number, taken[-1].number))
+
+    def action_terminal(self) -> None:
+        from workbench.review.terminals import TerminalPage
+
+        self.app.push_screen(TerminalPage(self.source))
 
     def action_events(self) -> None:
         def go(index: int | None) -> None:
@@ -165,7 +177,6 @@ class ChangesPage(Dialog[None]):
 class EventsPage(Screen[int]):
     """Every event with its time and the hash it is chained by; enter goes there."""
 
-    DEFAULT_CSS = "EventsPage OptionList { max-height: 100%; height: 1fr; margin: 0 1; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,e", "close", "close", show=False),
     ]
@@ -179,7 +190,10 @@ class EventsPage(Screen[int]):
         shown = [n for n, event in enumerate(film.events) if any_event(event.body)]
         listed = OptionList(*(Option(self._line(n), id=str(n)) for n in shown), markup=False)
         here = self._source.moment.index
+        # Here and not in a style sheet, where the app's rule for all lists would win.
+        listed.styles.height, listed.styles.max_height = "1fr", "100%"
         listed.highlighted = max((place for place, n in enumerate(shown) if n <= here), default=0)
+        yield Words([(("  event  at       chained to  by              what", Tone.MUTED),)])
         yield listed
 
     def _line(self, index: int) -> Text:

@@ -7,13 +7,18 @@ from sessions import events as e
 from workbench.review.moments import Film
 from workbench.review.replaying import ReplaySource
 from workbench.review.words import describe
-from workbench.tui.ink import SPARKS, Line, Span, Tone, beside, heading
+from workbench.tui.ink import SPARKS, Line, Span, Tone, beside, cells, heading
 from workbench.tui.text import one_line
 from workbench.tui.view import View
 from workbench.tui.widgets.drawing import Drawing
 from workbench.tui.words import clock_time
 
-HEIGHT = 5
+FULL_HEIGHT = 6
+SHORT_HEIGHT = 3
+
+LONG_LINE = 130
+KEYS = (("space", "play"), (":", "go to"), ("[ ]", "score"), (", .", "event"), ("D", "changes"), ("T", "terminal"), ("e", "events"),
+        ("{ }", "snapshot"), ("- +", "speed"))  # fmt: skip
 
 _MARKS: tuple[tuple[type[e.Body], str, Tone], ...] = (
     (e.NoteWritten, "n", Tone.ACCENT),
@@ -79,6 +84,10 @@ class Axis:
                 return False
         return before
 
+    def scores_on_track(self) -> list[Span]:
+        """Return track and scores in one line, where there is no room for two."""
+        return [score if score[0] != " " else track for score, track in zip(self.scores, self.track, strict=True)]
+
     def activity(self) -> Line:
         """Return how much happened to files, on a scale of roots so that a burst does not flatten the rest."""
         most = max(self._busy) or 1
@@ -91,6 +100,10 @@ class Timeline(Drawing):
 
     def __init__(self, source: ReplaySource) -> None:
         super().__init__(id="timeline")
+        # Here and not in a style sheet, where the app's rule for all drawings would win.
+        self.styles.dock = "bottom"
+        self.styles.height = FULL_HEIGHT
+        self.styles.padding = (0, 1)
         self._source = source
         self._axis: Axis | None = None
         self._axis_for = (0, 0)
@@ -102,13 +115,11 @@ class Timeline(Drawing):
         axis, moment = self._axis, source.moment
         cursor = axis.cell(moment.position)
         happened = f"{moment.index + 1}/{len(source.film.events)}  {one_line(describe(moment.event))}"
-        return [
-            heading("REPLAY", width, detail=happened, right=self._speed()),
-            tuple(axis.scores),
-            _with_cursor(axis.track, cursor),
-            tuple(axis.marks) if any(mark[0] != " " for mark in axis.marks) else axis.activity(),
-            self._figures(width),
-        ][:height]
+        title = heading("REPLAY", width, detail=happened, right=self._speed())
+        track = _with_cursor(axis.track, cursor)
+        if height < FULL_HEIGHT:
+            return [title, _with_cursor(axis.scores_on_track(), cursor), self._figures(width)][:height]
+        return [title, tuple(axis.scores), track, tuple(axis.marks), axis.activity(), self._figures(width)]
 
     def _speed(self) -> Line:
         source = self._source
@@ -117,16 +128,20 @@ class Timeline(Drawing):
 
     def _figures(self, width: int) -> Line:
         moment, film = self._source.moment, self._source.film
-        left: Line = (
+        left: list[Span] = [
             (f"used {clock_time(moment.elapsed_ms)}", Tone.STRONG),
-            (f"  of the record {clock_time(moment.position)} / {clock_time(film.length)}", Tone.MUTED),
-            (f"  {moment.now.at[:19].replace('T', ' ')} UTC", Tone.MUTED),
-        )
+            (f"  {clock_time(moment.position)} of {clock_time(film.length)}", Tone.MUTED),
+        ]
+        if width >= LONG_LINE:
+            left.append((f"  {moment.now.at[:19].replace('T', ' ')} UTC", Tone.MUTED))
         keys: list[Span] = []
-        for key, what in (("space", "play"), (", .", "event"), ("[ ]", "score"), ("- +", "speed"), (":", "go to"),
-                          ("D", "changes"), ("e", "events")):  # fmt: skip
-            keys += [(key, Tone.KEY), (f" {what}  ", Tone.MUTED)]
-        return beside(left, tuple(keys), width)
+        room = width - cells(tuple(left)) - 2
+        for key, what in KEYS:
+            more: list[Span] = [(key, Tone.KEY), (f" {what}  ", Tone.MUTED)]
+            if cells((*keys, *more)) > room:
+                break
+            keys += more
+        return beside(tuple(left), tuple(keys), width)
 
 
 def _with_cursor(track: list[Span], cursor: int) -> Line:

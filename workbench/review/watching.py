@@ -89,6 +89,7 @@ class WatchSource:
         """Nothing to connect to: `updates` reads."""
 
     async def updates(self) -> AsyncIterator[Batch]:
+        yield (HostFound(),)
         while True:
             batch = tuple(self._news())
             if batch:

@@ -32,7 +32,7 @@ def _snapshot(b: e.SnapshotTaken) -> str:
     if b.commit is None:
         return f"snapshot {b.number} FAILED ({b.reason}): {b.problem}"
     partial = f", {b.status}: {b.skipped_count} paths not stored" if b.status != "complete" else ""
-    return f"snapshot {b.number} {b.commit[:7]} ({b.reason}): {b.files} files, {size(b.bytes)}{partial}"
+    return f"snapshot {b.number} {b.commit[:7]} ({b.reason}): {b.files} file{'s' * (b.files != 1)}, {size(b.bytes)}{partial}"
 
 
 def _recorded(b: e.ScoreRecorded | e.StartingScoreRecorded) -> str:
