@@ -1,5 +1,6 @@
 """A snapshot back as files, byte for byte, in a folder of its own."""
 
+import errno
 import os
 import stat
 from dataclasses import dataclass, field
@@ -9,11 +10,13 @@ from time import perf_counter
 from sessions.snapshots import tree
 from sessions.snapshots.artifacts import Artifacts
 from sessions.snapshots.folders import open_folder, open_root
-from sessions.snapshots.names import child
+from sessions.snapshots.names import child, shown
 from sessions.snapshots.objects import Objects
 from sessions.snapshots.values import CheckoutReport, Entry, EntryKind, Missing, SkipKind, SnapshotError
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+# What other systems say to names and links that Linux has no quarrel with, or to two that differ in case.
+_UNNAMEABLE = {errno.EEXIST, errno.EILSEQ, errno.EINVAL, errno.ENAMETOOLONG, errno.EPERM, errno.EOPNOTSUPP}
 _SET_ID = stat.S_ISUID | stat.S_ISGID
 
 
@@ -66,11 +69,18 @@ def _fill(objects: Objects, artifacts: Artifacts, root: int, where: tree.Sides, 
         fd = open_folder(root, path)
         try:
             for item in tree.listing(objects, path, work, facts):
-                if item.entry.kind is not EntryKind.FOLDER:
-                    _restore(objects, artifacts, fd, item.name, item.entry, tally)
+                try:
+                    if item.entry.kind is not EntryKind.FOLDER:
+                        _restore(objects, artifacts, fd, item.name, item.entry, tally)
+                        continue
+                    os.mkdir(item.name, 0o700, dir_fd=fd)
+                except OSError as error:
+                    if error.errno not in _UNNAMEABLE:
+                        raise
+                    reason = f"the file system under {shown(path) or '.'} cannot hold it: {error.strerror}"
+                    tally.missing.append(Missing(item.entry.path, reason))
                     continue
                 here = child(path, item.name)
-                os.mkdir(item.name, 0o700, dir_fd=fd)
                 tally.folders.append((here, item.entry.mode, item.entry.mtime_ns))
                 queue.append((here, item.oid, item.facts))
         finally:

@@ -8,28 +8,24 @@ from typing import Self
 
 from git.exc import GitCommandError
 
-from sessions.snapshots import memory as memories
 from sessions.snapshots import tree
 from sessions.snapshots.artifacts import Artifacts
 from sessions.snapshots.checkout import check_out
 from sessions.snapshots.diff import compare
 from sessions.snapshots.folders import open_root
-from sessions.snapshots.lock import Held, StoreLock
-from sessions.snapshots.memory import Memory
+from sessions.snapshots.lock import StoreLock
 from sessions.snapshots.objects import Broken, Objects, resolve
 from sessions.snapshots.reading import Tools
-from sessions.snapshots.room import Room
 from sessions.snapshots.rules import Rules
 from sessions.snapshots.since import changed
-from sessions.snapshots.take import Request, take_into
-from sessions.snapshots.tally import condensed
+from sessions.snapshots.take import Request
+from sessions.snapshots.taker import Taker, described
 from sessions.snapshots.values import (
     CheckoutReport,
     Entry,
     EvictionReport,
     Manifest,
     PathChange,
-    SkippedPath,
     Snapshot,
     SnapshotError,
     SnapshotPolicy,
@@ -37,7 +33,6 @@ from sessions.snapshots.values import (
     TreeDiff,
 )
 from sessions.snapshots.verify import Verifier
-from sessions.snapshots.writing import Import, Unwritten
 
 _LISTED_IN_EVENT = 100
 
@@ -53,13 +48,13 @@ class SnapshotStore:
         self._tools = tools or Tools()
         self._objects = Objects(folder / "snapshots.git")
         self._artifacts = Artifacts(folder / "artifacts")
-        self._memory_file = folder / "snapshots.memory"
+        self._taker = Taker(
+            self._objects, self._artifacts, self.policy, folder / "snapshots.memory", self._tools
+        )
         self._taking = folder / "snapshots.taking"
         self._lock = StoreLock(
             folder / "snapshots.lock", self.policy.wait_seconds, self._tools.clock, self._tools.sleep
         )
-        self._memory: Memory | None = None
-        self._held_by: dict[int, frozenset[str]] = {}
         self._verifier: tuple[frozenset[tuple[str, int, int, int]], Verifier] | None = None
 
     @classmethod
@@ -107,7 +102,6 @@ class SnapshotStore:
 
         What could not be stored is in the answer: PARTIAL lists it, FAILED says in `problem` why there is no commit.
         Raises `SnapshotError` for a number already used and `SnapshotBusy` where the store stays locked."""
-        began = self._tools.clock()
         with self._lock.held(f"take snapshot {number}") as held:
             self._clear_leftovers()
             numbers = self._objects.numbers()
@@ -116,78 +110,12 @@ class SnapshotStore:
                     f"snapshot {number} exists already, with commit {numbers[number]}; the next free number is "
                     f"{max(numbers) + 1}"
                 )
-            try:
-                return self._take(work_tree, number, message, protected_numbers, at, held, numbers, began)
-            except (OSError, Unwritten, Broken, GitCommandError) as error:
-                return self._failed(number, began, held, f"cannot snapshot {work_tree}: {error}")
-
-    def _take(
-        self,
-        work_tree: Path,
-        number: int,
-        message: str,
-        protected_numbers: Collection[int],
-        at: int,
-        held: Held,
-        numbers: dict[int, str],
-        began: float,
-    ) -> Snapshot:
-        self._taking.touch(0o600)
-        parent = numbers[max(numbers)] if numbers else None
-        kept = {*protected_numbers, *([min(numbers)] if numbers else [])}
-        room = Room(self._artifacts, self.policy, number, self._references(numbers), kept)
-        memory = self._recall(parent)
-        root = open_root(work_tree)
-        writer = None
-        try:
-            top = os.fstat(root)
-            writer = Import(self._objects, held.fd)
-            request = Request(number, message, at, parent)
-            taken = take_into(writer, root, request, self.policy, self._artifacts, room, memory, self._tools)
-            saving = memories.Saving(self._memory_file, taken.folders, self.policy, memory)
-            work = writer.finish()
-            writer = None
-        finally:
-            os.close(root)
-            if writer is not None:
-                writer.abort()
-        commit = self._objects.commit_of(number)
-        self._memory = saving.seal(commit, (top.st_dev, top.st_ino))
-        self._taking.unlink(missing_ok=True)
-        self._held_by[number] = frozenset(a.sha256 for a in taken.manifest.artifacts)
-        return _described(taken.manifest, commit, work, self._tools.clock() - began, held.waited)
-
-    def _failed(self, number: int, began: float, held: Held, problem: str) -> Snapshot:
-        return Snapshot(
-            number=number,
-            commit="",
-            tree="",
-            status=SnapshotStatus.FAILED,
-            files=0,
-            bytes=0,
-            artifacts=0,
-            skipped=(SkippedPath(".", problem),),
-            excluded=(),
-            seconds=self._tools.clock() - began,
-            skipped_count=1,
-            waited=held.waited,
-            problem=problem,
-        )
-
-    def _recall(self, commit: str | None = None) -> Memory | None:
-        """Our own memory, or the saved one where that speaks of `commit` and ours does not."""
-        if self._memory is None or (commit is not None and self._memory.commit != commit):
-            saved = memories.load(self._memory_file, self.policy)
-            if saved is not None and (self._memory is None or saved.commit == commit):
-                self._memory = saved
-        return self._memory
-
-    def _references(self, numbers: dict[int, str]) -> dict[int, frozenset[str]]:
-        for number, commit in numbers.items():
-            if number not in self._held_by:
-                manifest = tree.manifest(self._objects, tree.sides(self._objects, commit))
-                self._held_by[number] = frozenset(a.sha256 for a in manifest.artifacts)
-        return self._held_by
+            self._taking.touch(0o600)
+            request = Request(number, message, at, numbers[max(numbers)] if numbers else None)
+            taken = self._taker.take(work_tree, request, numbers, protected_numbers, held)
+            if taken.status is not SnapshotStatus.FAILED:
+                self._taking.unlink(missing_ok=True)
+            return taken
 
     # -- reading ------------------------------------------------------------------------------------------
 
@@ -198,7 +126,7 @@ class SnapshotStore:
         """A taken snapshot described again, as after a crash between its commit and its event."""
         where = self._sides(ref)
         manifest = self.manifest(ref)
-        return _described(manifest, where.commit, where.work, manifest.seconds, 0.0)
+        return described(manifest, where.commit, where.work, manifest.seconds, 0.0)
 
     def manifest(self, ref: int | str) -> Manifest:
         try:
@@ -227,7 +155,7 @@ class SnapshotStore:
         root = open_root(work_tree)
         try:
             top = os.fstat(root)
-            memory = self._recall()
+            memory = self._taker.recall()
             usable = memory if memory and memory.root == (top.st_dev, top.st_ino) else None
             return changed(root, Rules(self.policy.excludes), self._objects, commit, usable)
         finally:
@@ -282,7 +210,7 @@ class SnapshotStore:
                 leftover.unlink(missing_ok=True)
         self._artifacts.sweep()
         with suppress(Broken, GitCommandError):  # a damaged store keeps everything
-            held = set().union(*self._references(self._objects.numbers()).values())
+            held = set().union(*self._taker.references(self._objects.numbers()).values())
             for digest, _ in list(self._artifacts.all()):
                 if digest not in held:
                     self._artifacts.path(digest).unlink()
@@ -294,8 +222,8 @@ class SnapshotStore:
         Trees, manifests and hashes stay; the ledger says what went."""
         with self._lock.held("evict artifacts"):
             numbers = self._objects.numbers()
-            references = self._references(numbers)
-            kept = {*keep, *([min(numbers), max(numbers)] if numbers else [])}
+            references = self._taker.references(numbers)
+            kept = {*keep, *self._taker.damaged, *([min(numbers), max(numbers)] if numbers else [])}
             held: set[str] = set().union(*(references.get(n, frozenset()) for n in kept))
             goes = [digest for digest, _ in self._artifacts.all() if digest not in held]
             freed = self._artifacts.evict(goes, max(numbers, default=0))
@@ -322,21 +250,3 @@ def _stamps(*folders: Path) -> Iterator[tuple[str, int, int, int]]:
             with suppress(FileNotFoundError):
                 status = file.stat()
                 yield file.name, status.st_size, status.st_mtime_ns, status.st_ctime_ns
-
-
-def _described(manifest: Manifest, commit: str, work: str, seconds: float, waited: float) -> Snapshot:
-    return Snapshot(
-        number=manifest.number,
-        commit=commit,
-        tree=work,
-        status=manifest.status,
-        files=manifest.files,
-        bytes=manifest.bytes,
-        artifacts=len(manifest.artifacts),
-        skipped=condensed(list(manifest.skipped), _LISTED_IN_EVENT),
-        excluded=manifest.excluded_total,
-        seconds=seconds,
-        skipped_count=manifest.skipped_count,
-        evicted=manifest.evicted,
-        waited=waited,
-    )

@@ -785,3 +785,36 @@ def test_two_stores_taking_turns_never_build_on_the_others_memory(tmp_path: Path
     for number, state in states.items():
         assert fingerprint(restored(fresh, number, tmp_path)) == state
     assert fresh.verify() == ()
+
+
+@pytest.mark.parametrize("fresh", [False, True], ids=["same-process", "after-a-restart"])
+def test_a_damaged_snapshot_does_not_stop_the_next_ones(tmp_path: Path, fresh: bool) -> None:
+    store, work = world(tmp_path)
+    fill(work, {"a": "1", "large": os.urandom(1 << 17)})
+    store.take(work, 1, "")
+    large = store.manifest(1).artifacts[0].sha256
+    (work / "large").unlink()
+    fill(work, {"a": "2"})
+    store.take(work, 2, "")
+    store.close()
+    for pack in (store.folder / "snapshots.git/objects/pack").glob("*.pack"):
+        pack.unlink()
+    if fresh:
+        store = SnapshotStore.open(store.folder, SMALL)
+    fill(work, {"a": "3"})
+    for number in (3, 4):
+        taken = store.take(work, number, "")
+        assert taken.status is SnapshotStatus.COMPLETE, taken.problem
+    assert fingerprint(restored(store, 4, tmp_path)) == fingerprint(work)
+    assert store.evict([]).removed == ()
+    problems = store.verify()
+    assert {p.split(":")[0] for p in problems} == {"snapshot 1", "snapshot 2", "snapshot 3"}
+    assert (store.folder / "artifacts" / large[:2] / large).exists()
+
+
+def test_without_git_a_snapshot_fails_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, work = world(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    taken = store.take(work, 1, "")
+    assert taken.status is SnapshotStatus.FAILED
+    assert "git" in (taken.problem or "")
