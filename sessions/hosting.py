@@ -56,7 +56,7 @@ def start_host(record: Record) -> None:
     while time.monotonic() < deadline:
         if _listens(record):
             return
-        if process.poll() not in (None, 0) and not _lock_held(record):
+        if process.poll() not in (None, 0) and not is_hosted(record):
             break
         time.sleep(0.01)
     tail = record.host_log.read_bytes()[-600:].decode(errors="replace")
@@ -72,7 +72,7 @@ def stop_host(record: Record) -> None:
         return
     os.kill(host, signal.SIGTERM)
     deadline = time.monotonic() + START_SECONDS
-    while _lock_held(record) and time.monotonic() < deadline:
+    while is_hosted(record) and time.monotonic() < deadline:
         time.sleep(0.01)
 
 
@@ -84,7 +84,10 @@ def _listens(record: Record) -> bool:
     return True
 
 
-def _lock_held(record: Record) -> bool:
+def is_hosted(record: Record) -> bool:
+    """Whether a host owns the session now."""
+    if not record.host_lock.exists():
+        return False
     descriptor = os.open(record.host_lock, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)

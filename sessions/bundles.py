@@ -1,0 +1,99 @@
+"""A record as one file that opens and verifies anywhere, and back into a store that takes in nothing unsound."""
+
+from __future__ import annotations
+
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from sessions.hosting import is_hosted
+from sessions.store import Record, Store
+from sessions.verify import verify
+
+SUFFIX = ".rebench.tar.gz"
+LEFT_HERE = frozenset({"wiring.json", "host.lock", "host.log"})
+"""Of this machine, no part of the record."""
+
+
+class BundleRefused(ValueError):
+    """A bundle cannot be made or taken in; nothing was changed."""
+
+
+def bundle(record: Record, target: Path) -> Path:
+    """Write the record into one archive at `target`, whole or not at all; returns the file.
+
+    Raises:
+        BundleRefused: a host still writes into the record, or there is a file at `target`.
+    """
+    if target.is_dir():
+        target = target / f"{record.session}{SUFFIX}"
+    if target.exists():
+        raise BundleRefused(f"cannot write {target}: it exists already")
+    if not record.closed() and is_hosted(record):
+        raise BundleRefused(
+            f"cannot bundle {record.session}: it is going on; it can be bundled once it is closed"
+        )
+    unfinished = target.with_name(target.name + ".part")
+    try:
+        with tarfile.open(unfinished, "w:gz", compresslevel=6) as archive:
+            for path in sorted(_contents(record)):
+                archive.add(path, arcname=_name(record, path), recursive=False, filter=_anonymous)
+        unfinished.rename(target)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return target
+
+
+def _contents(record: Record) -> Iterator[Path]:
+    for path in record.folder.rglob("*"):
+        if path.relative_to(record.folder).parts[0] not in LEFT_HERE and (path.is_dir() or path.is_file()):
+            yield path
+
+
+def _name(record: Record, path: Path) -> str:
+    return str(PurePosixPath(record.session) / path.relative_to(record.folder))
+
+
+def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    return member
+
+
+def take_in(archive: Path, store: Store) -> Record:
+    """Unpack a bundle beside the store, verify it, and only then move it in; returns the record.
+
+    Raises:
+        BundleRefused: it is no bundle, holds more than one record, is not sound, or the store has one of that name.
+    """
+    store.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with tempfile.TemporaryDirectory(dir=store.home, prefix="import-") as folder:
+        arrived = Record(_unpack(archive, Path(folder) / "sessions"))
+        if not arrived.log.is_file():
+            raise BundleRefused(f"{archive} is no bundle: it has no events.jsonl")
+        place = store.folder / arrived.session
+        if place.exists():
+            raise BundleRefused(f"cannot import {archive}: {arrived.session} is in {store.folder} already")
+        report = verify(arrived)
+        if not report.sound:
+            problems = "".join(f"\n  - {problem}" for problem in report.problems[:5])
+            raise BundleRefused(f"cannot import {archive}: the record is not sound:{problems}")
+        shutil.move(arrived.folder, place)
+    return Record(place)
+
+
+def _unpack(archive: Path, into: Path) -> Path:
+    into.mkdir()
+    try:
+        with tarfile.open(archive, "r:gz") as content:
+            content.extractall(into, filter="data")
+    except (tarfile.TarError, EOFError, OSError) as error:
+        raise BundleRefused(f"{archive} is no bundle, or is cut off: {error}") from error
+    tops = list(into.iterdir())
+    if len(tops) != 1 or not tops[0].is_dir():
+        raise BundleRefused(
+            f"{archive} is no bundle: it holds {len(tops)} things at its top where one record belongs"
+        )
+    return tops[0]
