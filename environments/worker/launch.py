@@ -117,13 +117,14 @@ def _describe(error: BaseException, roots: tuple[Path, ...]) -> dict[str, Any]:
         text = str(error)[:2000]
     except BaseException:  # noqa: BLE001  (as above)
         text = ""
-    where = None
-    for frame in traceback.extract_tb(error.__traceback__):
-        for root in roots:
-            if frame.filename.startswith(f"{root}/"):
-                where = f"{frame.filename[len(str(root)) + 1 :]}:{frame.lineno}"
+    places = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     if type(error) is SyntaxError and error.filename:
-        where = f"{Path(error.filename).name}:{error.lineno}"
+        places.append((error.filename, error.lineno))
+    where = None
+    for file, line in places:
+        for root in roots:
+            if file.startswith(f"{root}/"):
+                where = f"{file[len(str(root)) + 1 :]}:{line}"
     memory = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
     return {"type": type(error).__name__, "text": text, "where": where, "memory": memory}
 

@@ -92,6 +92,18 @@ def test_a_discreet_job_keeps_an_exceptions_text_to_the_log(tmp_path: Path) -> N
     assert "held-out text" in outcome.log
 
 
+def test_a_discreet_job_tells_no_name_that_the_submission_has_made_up(tmp_path: Path) -> None:
+    model = """
+def said():
+    code = compile("raise type('HeldOutText', (Exception,), {})", "/job/root/held-out text.py", "exec")
+    exec(code)
+"""
+    outcome = run_untrusted(job(tmp_path, LOADS, model, discreet=True))
+    assert isinstance(outcome, Failed)
+    assert outcome.message == "the submission raised an exception of its own"
+    assert outcome.where is None
+
+
 def test_a_missing_file_of_the_participants_is_their_failure(tmp_path: Path) -> None:
     outcome = run_untrusted(job(tmp_path, "def answer(request):\n    request.load('absent.py')\n"))
     assert isinstance(outcome, Failed)
