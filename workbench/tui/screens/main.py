@@ -19,7 +19,7 @@ from workbench.tui.widgets.chart import ScoreChart
 from workbench.tui.widgets.countdown import Countdown
 from workbench.tui.widgets.drawing import Drawing
 from workbench.tui.widgets.header import Header
-from workbench.tui.widgets.machine import Machine
+from workbench.tui.widgets.machine import STALE_SECONDS, Machine
 from workbench.tui.widgets.pages import FilesPage, NotesPage
 from workbench.tui.widgets.rows import Rows
 from workbench.tui.widgets.running import Running
@@ -54,6 +54,8 @@ class MainScreen(Screen[None]):
         *(Binding(str(number), f"tab('{name}')", name, show=False) for number, name in enumerate(NARROW_TABS, 1)),
     ]
 
+    BLANK = True
+
     def __init__(self) -> None:
         super().__init__()
         self.scores = ScoreTable(id="scores")
@@ -72,6 +74,7 @@ class MainScreen(Screen[None]):
         ))  # fmt: skip
         self.too_small = TooSmall()
         self._view: View | None = None
+        self._minute = -1
 
     def below(self) -> list[Widget]:
         """Return widgets to dock under the board; replay puts its timeline here."""
@@ -111,18 +114,28 @@ class MainScreen(Screen[None]):
     def tick(self, view: View) -> None:
         """Take a view in which only the time is new."""
         self._view = view
-        panels: list[Drawing] = [self.countdown, self.chart, self.tabs]
+        panels: list[Drawing] = [self.countdown, self.tabs]
+        minute = view.state.elapsed_ms(view.now) // 60_000
+        if minute != self._minute:
+            self._minute = minute
+            panels.append(self.chart)
         if view.state.pending:
             panels.append(self.running)
-        if view.state.pause is not None:
+        if view.state.pause is not None or not view.link.up:
             panels.append(self.bands)
-        if view.stale_seconds > 3:
+        if view.stale_seconds > STALE_SECONDS:
             panels.append(self.machine)
         if self.too_small.display:
             panels.append(self.too_small)
         for panel in panels:
             if panel.display:
                 panel.show(view)
+
+    def sampled(self, view: View) -> None:
+        """Take a view in which only the figures of the machine are new."""
+        self._view = view
+        if self.machine.display:
+            self.machine.show(view)
 
     def go_to(self, name: str) -> None:
         """Show a page, in whatever form the screen has."""

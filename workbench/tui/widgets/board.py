@@ -33,6 +33,8 @@ class _Placed(Layout):
 class Board(Widget, inherit_bindings=False):
     """Holds the panels; `tab`, `page` and the number of bands decide with the size what is shown."""
 
+    BLANK = True
+
     class Placed(Message):
         """The panels have new places."""
 

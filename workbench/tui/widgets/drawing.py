@@ -33,12 +33,13 @@ class Drawing(Widget, inherit_bindings=False):
     """Base of the panels. Subclasses say what to draw; they hold nothing but how it is looked at."""
 
     COMPONENT_CLASSES = TONES
+    ALLOW_SELECT = False
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002  (Textual's own name)
         super().__init__(id=id, classes=classes, markup=False)
         self._view: View | None = None
         self._drawn: list[Line] = []
-        self._strips: dict[int, Strip] = {}
+        self._finished: dict[int, Strip] = {}
 
     def draw(self, view: View, width: int, height: int) -> list[Line]:
         """Return what the panel shows, at most `height` lines."""
@@ -57,21 +58,22 @@ class Drawing(Widget, inherit_bindings=False):
         drawn = block(self.draw(self._view, width, height), width, height)
         before, self._drawn = self._drawn, drawn
         if len(before) != len(drawn):
-            self._strips.clear()
+            self._finished.clear()
             self.refresh()
             return
         for y, (old, new) in enumerate(zip(before, drawn, strict=True)):
             if old != new:
-                self._strips.pop(y, None)
+                self._finished.pop(y, None)
                 left, right = changed_cells(old, new)
                 self.refresh(Region(left, y, max(1, right - left), 1))
 
     def on_resize(self) -> None:
         self._drawn = []
+        self._finished.clear()
         self.redraw()
 
     def notify_style_update(self) -> None:
-        self._strips.clear()
+        self._finished.clear()
         super().notify_style_update()
 
     def on_focus(self) -> None:
@@ -83,9 +85,28 @@ class Drawing(Widget, inherit_bindings=False):
     def render_line(self, y: int) -> Strip:
         if y >= len(self._drawn):
             return Strip.blank(self.size.width, self.rich_style)
-        strip = self._strips.get(y)
+        return strip_of(self._drawn[y], self)
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Return finished lines from our own cache.
+
+        Every change anywhere asks every visible widget for all its lines; what Textual keeps for that serves
+        borders, padding and opacity too and costs a screen of panels most of its idle time.
+        """
+        if self.outer_size != self.size:
+            return super().render_lines(crop)
+        lines = [self._finished_line(y) for y in range(crop.y, crop.bottom)]
+        if crop.x == 0 and crop.width == self.size.width:
+            return lines
+        return [strip.crop(crop.x, crop.right) for strip in lines]
+
+    def _finished_line(self, y: int) -> Strip:
+        strip = self._finished.get(y)
         if strip is None:
-            strip = self._strips[y] = strip_of(self._drawn[y], self)
+            strip = self.render_line(y)
+            for line_filter in self.get_line_filters():
+                strip = strip.apply_filter(line_filter, self.background_colors[1])
+            self._finished[y] = strip
         return strip
 
     def text(self) -> str:
