@@ -31,7 +31,17 @@ def main() -> int:
             "REBENCH_ENVIRONMENTS": str(ENVIRONMENTS),
             "PYTHONPATH": str(ROOT),
         }
-        session = _run(variables, "start", "tiny_sum", "--detach", "--yes", "--isolation", "none", "--workdir", f"{folder}/w")
+        session = _run(
+            variables,
+            "start",
+            "tiny_sum",
+            "--detach",
+            "--yes",
+            "--isolation",
+            "none",
+            "--workdir",
+            f"{folder}/w",
+        )
         try:
             return _compare(variables | {"REBENCH_SESSION": session.strip()}, repeats)
         finally:

@@ -161,7 +161,9 @@ def read_brief(found: Found) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise SpecificationInvalid(f"{found.spec.slug} cannot be started: its brief {path} cannot be read: {error}") from error
+        raise SpecificationInvalid(
+            f"{found.spec.slug} cannot be started: its brief {path} cannot be read: {error}"
+        ) from error
 
 
 def outside(found: Found) -> Path | None:

@@ -78,7 +78,12 @@ def test_watch_on_a_pipe_opens_no_socket_and_nothing_for_writing(story: Told, tm
         "print(code, [s for s in seen if '__pycache__' not in str(s)])\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", audit], cwd=ROOT, capture_output=True, text=True, check=True, env=dict(os.environ)
+        [sys.executable, "-c", audit],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        env=dict(os.environ),
     )
     assert done.stdout.splitlines()[-1] == "0 []"
     assert "\x1b" not in done.stdout
@@ -101,4 +106,10 @@ def test_the_module_that_watches_cannot_reach_a_client_at_all() -> None:
                 if name not in imported and (ROOT / file).is_file():
                     waiting.append(file)
                 imported.add(name)
-    assert not imported & {"socket", "sessions.client", "sessions.follow", "sessions.hosting", "sessions.host"}
+    assert not imported & {
+        "socket",
+        "sessions.client",
+        "sessions.follow",
+        "sessions.hosting",
+        "sessions.host",
+    }

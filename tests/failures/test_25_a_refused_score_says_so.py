@@ -21,7 +21,16 @@ pytestmark = [pytest.mark.failures, pytest.mark.timeout(180)]
 @pytest.fixture
 def used_up(run: Run, home: Path, tmp_path: Path) -> Iterator[Record]:
     """A session whose three seconds are over."""
-    options = ("--detach", "--yes", "--isolation", "none", "--minutes", str(3 / 60), "--workdir", str(tmp_path / "w"))
+    options = (
+        "--detach",
+        "--yes",
+        "--isolation",
+        "none",
+        "--minutes",
+        str(3 / 60),
+        "--workdir",
+        str(tmp_path / "w"),
+    )
     assert run("start", "tiny_sum", *options).code == Exit.OK
     (record,) = Store(home).records()
     wait_for(lambda: b'"kind":"deadline_reached"' in record.log.read_bytes(), what="the deadline")
@@ -47,7 +56,8 @@ def test_a_score_after_the_deadline_is_refused_in_words_with_code_3(
 
 def test_nothing_is_counted_for_refused_scores(run: Run, used_up: Record) -> None:
     wait_for(
-        lambda: not json.loads(run("status", "--json", "-s", used_up.session).out)["pending"], what="the final score"
+        lambda: not json.loads(run("status", "--json", "-s", used_up.session).out)["pending"],
+        what="the final score",
     )
     before = json.loads(run("history", "--json", "-s", used_up.session).out)["rows"]
     for _ in range(5):

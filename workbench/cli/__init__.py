@@ -47,7 +47,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
             import traceback
 
             traceback.print_exc()
-            click.echo("This is an error in rebench-workbench; please report it with the trace above.", err=True)
+            click.echo(
+                "This is an error in rebench-workbench; please report it with the trace above.", err=True
+            )
         else:
             from workbench.cli.text import literal
 

@@ -12,8 +12,8 @@ from sessions.store import Store
 from workbench.cli.command import Command
 from workbench.cli.exits import Exit
 from workbench.cli.reach import meant
-from workbench.cli.text import literal
 from workbench.cli.start import complete_environments, environment_folders_option
+from workbench.cli.text import literal
 
 
 def wish_options(function: Any) -> Any:
@@ -73,7 +73,9 @@ def wish_of(environment: str, given: dict[str, Any]) -> Any:
 )
 @click.argument("environment", required=False, shell_complete=complete_environments)
 @wish_options
-@click.option("--mcp", "as_mcp", is_flag=True, help="Speak the Model Context Protocol instead of plain JSON-RPC.")
+@click.option(
+    "--mcp", "as_mcp", is_flag=True, help="Speak the Model Context Protocol instead of plain JSON-RPC."
+)
 @click.option("--resume", "resume_id", metavar="ID", help="Take up a session that is going on.")
 @click.option("--on-exit", type=click.Choice(("leave", "submit")), default="leave", show_default=True,
               help="What becomes of the session when the agent hangs up.")  # fmt: skip
@@ -101,7 +103,9 @@ def headless(
 )
 @click.argument("environment", shell_complete=complete_environments)
 @wish_options
-@click.option("--agent", "command", required=True, metavar="COMMAND", help="A shell command; runs in the work folder.")
+@click.option(
+    "--agent", "command", required=True, metavar="COMMAND", help="A shell command; runs in the work folder."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def run(environment: str, command: str, as_json: bool, **given: Any) -> Exit:
     """Run an agent's command in a session, and end it at the deadline."""

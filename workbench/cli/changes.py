@@ -13,7 +13,12 @@ from workbench.cli.reach import ask, is_closed, meant, session_option
 from workbench.cli.reading import json_option, print_json
 from workbench.cli.text import literal, size
 
-_MARKS = {"added": ("+", "green"), "removed": ("-", "red"), "modified": ("~", "yellow"), "type-changed": ("!", "magenta")}
+_MARKS = {
+    "added": ("+", "green"),
+    "removed": ("-", "red"),
+    "modified": ("~", "yellow"),
+    "type-changed": ("!", "magenta"),
+}
 
 
 @click.command(
@@ -30,7 +35,9 @@ _MARKS = {"added": ("+", "green"), "removed": ("-", "red"), "modified": ("~", "y
 @click.option("--scores", is_flag=True, help="The numbers are those of scores, as `history` lists them.")
 @click.option("--names", is_flag=True, help="Names only, no contents.")
 @json_option
-def diff(session: str | None, old: int | None, new: int | None, scores: bool, names: bool, as_json: bool) -> None:
+def diff(
+    session: str | None, old: int | None, new: int | None, scores: bool, names: bool, as_json: bool
+) -> None:
     """Show what changed between two snapshots, or since the last."""
     record = meant(session)
     if old is None:
@@ -103,5 +110,7 @@ def checkout(session: str | None, number: int, folder: Path, scores: bool, as_js
     else:
         click.echo(f"{done.files} files, {size(done.bytes)} in {literal(str(folder))} (snapshot {wanted})")
         for missing in done.missing:
-            click.secho(f"  not restored: {literal(missing.path)}: {literal(missing.reason)}", fg="yellow", err=True)
+            click.secho(
+                f"  not restored: {literal(missing.path)}: {literal(missing.reason)}", fg="yellow", err=True
+            )
     return Exit.OK

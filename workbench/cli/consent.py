@@ -36,11 +36,15 @@ def begin_session(client: Client, *, yes: bool) -> None:
 
 def _agree() -> None:
     if not sys.stdin.isatty():
-        raise Stop("no terminal to show the rules on; read them with `begin --rules` and give --yes", Exit.USAGE)
+        raise Stop(
+            "no terminal to show the rules on; read them with `begin --rules` and give --yes", Exit.USAGE
+        )
     from rich.console import Console
     from rich.markdown import Markdown
 
-    Console(stderr=True, width=min(100, Console(stderr=True).width)).print(Markdown(rules_text(), hyperlinks=False))
+    Console(stderr=True, width=min(100, Console(stderr=True).width)).print(
+        Markdown(rules_text(), hyperlinks=False)
+    )
     if not click.confirm("Do you agree, and shall the clock start now?", err=True):
         raise Stop("the clock has not started", Exit.REFUSED)
 

@@ -30,7 +30,9 @@ def doctor(as_json: bool) -> Exit:
         widest = max(len(finding.about) for finding in findings)
         for finding in findings:
             mark, colour = _MARKS[finding.judgement]
-            click.echo(f"{click.style(mark, fg=colour)} {finding.about.ljust(widest)}  {literal(finding.found)}")
+            click.echo(
+                f"{click.style(mark, fg=colour)} {finding.about.ljust(widest)}  {literal(finding.found)}"
+            )
             if finding.fix and finding.judgement is not Judgement.GOOD:
                 click.echo(f"  {' ' * widest}  {click.style('→ ' + finding.fix, fg=colour)}")
         click.echo("not ready: fix what is marked ✖" if bad else "ready to hold sessions", err=True)

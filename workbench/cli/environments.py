@@ -17,10 +17,16 @@ from workbench.cli.text import figure, literal, size, table
 _HERE = "workbench.cli.environments"
 _SECTION = "Commands"
 ENTRIES = {
-    "list": Entry(_SECTION, f"{_HERE}:list_environments", "List all environments and how far they are prepared."),
+    "list": Entry(
+        _SECTION, f"{_HERE}:list_environments", "List all environments and how far they are prepared."
+    ),
     "show": Entry(_SECTION, f"{_HERE}:show", "Show an environment's profiles, needs, limits and anchors."),
-    "check": Entry(_SECTION, f"{_HERE}:check", "Look whether an environment is whole and this machine can run it."),
-    "prepare": Entry(_SECTION, f"{_HERE}:prepare", "Make or fetch an environment's data; resumes what was begun."),
+    "check": Entry(
+        _SECTION, f"{_HERE}:check", "Look whether an environment is whole and this machine can run it."
+    ),
+    "prepare": Entry(
+        _SECTION, f"{_HERE}:prepare", "Make or fetch an environment's data; resumes what was begun."
+    ),
 }
 
 
@@ -30,7 +36,9 @@ def env() -> None:
 
 
 environment_argument = click.argument("environment", shell_complete=complete_environments)
-profile_option = click.option("--profile", metavar="NAME", help="The profile; else the one this machine can run.")
+profile_option = click.option(
+    "--profile", metavar="NAME", help="The profile; else the one this machine can run."
+)
 
 
 @click.command("list", cls=Command, examples=("rebench-workbench env list",))
@@ -87,21 +95,35 @@ def show(environment: str, environment_folders: tuple[Path, ...], as_json: bool)
         return
     click.echo(f"{click.style(literal(spec.title), bold=True)} ({spec.slug} {spec.version})")
     click.echo(literal(spec.summary))
-    click.echo(f"score: {literal(spec.raw_label)}, {spec.direction} is better, the {spec.counting} valid one counts")
+    click.echo(
+        f"score: {literal(spec.raw_label)}, {spec.direction} is better, the {spec.counting} valid one counts"
+    )
     click.echo(f"hand in: {', '.join(map(literal, spec.deliverables))}\n")
-    click.echo(table(("profile", "hours", "needs", "score limit", "prepared"), _profile_rows(found), right="hours"))
+    click.echo(
+        table(("profile", "hours", "needs", "score limit", "prepared"), _profile_rows(found), right="hours")
+    )
     for name, profile in spec.profiles.items():
         click.echo(f"\n{click.style(name, bold=True)}: {literal(profile.summary)}")
         for anchors in profile.anchors:
             spread = "" if anchors.start_spread is None else f" (spread {anchors.start_spread:.4f})"
-            where = f"{literal(anchors.source)}, {literal(anchors.hardware)}, {anchors.measured_on or 'undated'}"
-            click.echo(f"  start {figure(anchors.start)}{spread}, reference {figure(anchors.reference)}  ({where})")
+            where = (
+                f"{literal(anchors.source)}, {literal(anchors.hardware)}, {anchors.measured_on or 'undated'}"
+            )
+            click.echo(
+                f"  start {figure(anchors.start)}{spread}, reference {figure(anchors.reference)}  ({where})"
+            )
 
 
 def _profile_rows(found: Any) -> list[tuple[str, ...]]:
     states = _summary(found)["profiles"]
     return [
-        (name, f"{profile.hours:g}", _needs(profile.needs), f"{profile.limits.score_seconds:g} s", states[name])
+        (
+            name,
+            f"{profile.hours:g}",
+            _needs(profile.needs),
+            f"{profile.limits.score_seconds:g} s",
+            states[name],
+        )
         for name, profile in found.spec.profiles.items()
     ]
 
@@ -120,7 +142,9 @@ def _needs(needs: Any) -> str:
 @profile_option
 @environment_folders_option
 @json_option
-def check(environment: str, profile: str | None, environment_folders: tuple[Path, ...], as_json: bool) -> Exit:
+def check(
+    environment: str, profile: str | None, environment_folders: tuple[Path, ...], as_json: bool
+) -> Exit:
     """Look whether an environment is whole and this machine can run it."""
     import msgspec
 
@@ -141,7 +165,9 @@ def check(environment: str, profile: str | None, environment_folders: tuple[Path
 @profile_option
 @environment_folders_option
 @json_option
-def prepare(environment: str, profile: str | None, environment_folders: tuple[Path, ...], as_json: bool) -> None:
+def prepare(
+    environment: str, profile: str | None, environment_folders: tuple[Path, ...], as_json: bool
+) -> None:
     """Make or fetch an environment's data; resumes what was begun."""
     from workbench.cli.preparing import shown_progress
     from workbench.preflight.environment import chosen

@@ -36,7 +36,9 @@ def line(standing: dict[str, Any]) -> str:
     if counted and not standing["scores_hidden"]:
         parts.append(f"counts {figure(counted['raw'])} #{counted['number']}")
     parts += [f"scoring #{row['number']}{_percent(row)}" for row in standing["pending"]]
-    parts += [f"{part} {h['light'].upper()}" for part, h in standing["health"].items() if h["light"] != "green"]
+    parts += [
+        f"{part} {h['light'].upper()}" for part, h in standing["health"].items() if h["light"] != "green"
+    ]
     if unread := len(standing["messages"]):
         parts.append(f"{unread} message{'s' if unread > 1 else ''}")
     return " · ".join(parts)
@@ -66,7 +68,9 @@ def _time_lines(standing: dict[str, Any]) -> list[str]:
     used = f"used {duration(elapsed)} of {duration(budget)}"
     if standing["paused_ms"]:
         used += f", paused {duration(standing['paused_ms'])}"
-    lines = [_row("time left", f"{style(duration(left), fg=colour, bold=True)}  {bar(share)} {share:.0%}  {used}")]
+    lines = [
+        _row("time left", f"{style(duration(left), fg=colour, bold=True)}  {bar(share)} {share:.0%}  {used}")
+    ]
     if pause := standing.get("pause"):
         why = f"{pause['reason']}, since {duration(pause['milliseconds'])}, by {literal(pause['by'])}"
         note = f": {one_line(pause['note'])}" if pause["note"] else ""
@@ -108,7 +112,10 @@ def _score(row: dict[str, Any]) -> str:
 
 def _pending_lines(standing: dict[str, Any]) -> list[str]:
     return [
-        _row("scoring", style(f"#{row['number']} {one_line(row['stage'] or 'waiting')}{_percent(row)}", fg="cyan"))
+        _row(
+            "scoring",
+            style(f"#{row['number']} {one_line(row['stage'] or 'waiting')}{_percent(row)}", fg="cyan"),
+        )
         for row in standing["pending"]
     ]
 
@@ -151,7 +158,9 @@ def history_table(rows: list[dict[str, Any]], standing: dict[str, Any]) -> str:
 def _cells(row: dict[str, Any], counts: bool, room: int) -> tuple[str, ...]:
     words = " · ".join(one_line(text) for text in (row["note"], row["message"]) if text)
     status = row["status"] or f"{row['stage'] or 'waiting'}{_percent(row)}"
-    colour = {"valid": "green", "infrastructure": "magenta"}.get(status, "cyan" if not row["status"] else "yellow")
+    colour = {"valid": "green", "infrastructure": "magenta"}.get(
+        status, "cyan" if not row["status"] else "yellow"
+    )
     return (
         f"{row['number']}{'★' if counts else ' '}",
         duration(row["elapsed_ms"]),

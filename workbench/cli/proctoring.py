@@ -48,10 +48,16 @@ def _as_proctor(session: str | None, method: str, by: str, **parameters: Any) ->
 def credit(session: str, amount: int, why: str, by: str) -> None:
     """Give time back, or take it, with a reason on record."""
     _as_proctor(session, "credit", by, ms=amount, why=why)
-    click.echo(f"{duration(abs(amount))} {'given' if amount > 0 else 'taken'}; the old figures stay visible", err=True)
+    click.echo(
+        f"{duration(abs(amount))} {'given' if amount > 0 else 'taken'}; the old figures stay visible",
+        err=True,
+    )
 
 
-@click.command(cls=Command, examples=('rebench-workbench message s-7f3a9c "The machine reboots at 14:00; you will be credited"',))
+@click.command(
+    cls=Command,
+    examples=('rebench-workbench message s-7f3a9c "The machine reboots at 14:00; you will be credited"',),
+)
 @click.argument("session")
 @click.argument("text", nargs=-1, required=True)
 @by_option
@@ -63,7 +69,9 @@ def message(session: str, text: tuple[str, ...], by: str) -> None:
 
 @click.command(
     cls=Command,
-    examples=('rebench-workbench correct s-7f3a9c 412 --what "pause was for the fire alarm" --why "reported later"',),
+    examples=(
+        'rebench-workbench correct s-7f3a9c 412 --what "pause was for the fire alarm" --why "reported later"',
+    ),
 )
 @click.argument("session")
 @click.argument("seq", type=int)
@@ -76,7 +84,9 @@ def correct(session: str, seq: int, what: str, why: str, by: str) -> None:
     click.echo(f"remarked; event {seq} itself stays as it is", err=True)
 
 
-@click.command(cls=Command, examples=('rebench-workbench hold s-7f3a9c --reason infrastructure -m "disk swap"',))
+@click.command(
+    cls=Command, examples=('rebench-workbench hold s-7f3a9c --reason infrastructure -m "disk swap"',)
+)
 @session_argument
 @click.option("--reason", type=click.Choice(("proctor", "infrastructure", "lost-contact", "crash", "break", "api")),
               default="proctor", show_default=True)  # fmt: skip

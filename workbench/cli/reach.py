@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 import click
 
 from sessions.client import Client, HostGone, greeted
-from sessions.protocol import Refusal
 from sessions.store import SESSION_VARIABLE, Record, SessionNotFound, Store, runtime_folder
 from workbench.cli.exits import Exit, Stop
 
@@ -132,4 +131,3 @@ def proctor_name() -> str:
 
 def absolute(path: str | Path) -> Path:
     return Path(path).expanduser().absolute()
-

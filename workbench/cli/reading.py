@@ -18,7 +18,9 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 
 
 def print_json(value: Any) -> None:
-    click.echo(json.dumps(value, indent=2, ensure_ascii=not (sys.stdout.encoding or "").lower().startswith("utf")))
+    click.echo(
+        json.dumps(value, indent=2, ensure_ascii=not (sys.stdout.encoding or "").lower().startswith("utf"))
+    )
 
 
 @click.command(
@@ -55,9 +57,7 @@ def _show(standing: dict[str, Any], *, as_line: bool, as_json: bool) -> None:
         click.echo(line(standing) if as_line else panel(standing))
 
 
-@click.command(
-    cls=Command, examples=("rebench-workbench time", "rebench-workbench time --json")
-)
+@click.command(cls=Command, examples=("rebench-workbench time", "rebench-workbench time --json"))
 @session_option
 @json_option
 def time(session: str | None, as_json: bool) -> None:

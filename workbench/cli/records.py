@@ -18,7 +18,11 @@ from workbench.cli.text import DASH, duration, figure, literal, local_time, one_
 
 @click.command(
     cls=Command,
-    examples=("rebench-workbench sessions", "rebench-workbench sessions --live", "rebench-workbench sessions --json"),
+    examples=(
+        "rebench-workbench sessions",
+        "rebench-workbench sessions --live",
+        "rebench-workbench sessions --json",
+    ),
 )
 @click.option("--live", is_flag=True, help="Only those that are not closed.")
 @json_option
@@ -32,7 +36,18 @@ def sessions(live: bool, as_json: bool) -> None:
     elif not rows:
         click.echo(f"no sessions in {Store().folder}", err=True)
     else:
-        headers = ("session", "environment", "profile", "who", "opened", "state", "used", "left", "scores", "counts")
+        headers = (
+            "session",
+            "environment",
+            "profile",
+            "who",
+            "opened",
+            "state",
+            "used",
+            "left",
+            "scores",
+            "counts",
+        )
         click.echo(table(headers, map(_cells, rows), right="used|left|scores|counts"))
 
 
@@ -48,7 +63,16 @@ def _overview(record: Record) -> dict[str, Any]:
         return {"session": record.session, "phase": "damaged", "problem": str(error)}
     now = state.last if state.closed else SystemClock().now()
     standing = summarise(state, now, proctor=True)
-    kept = ("session", "environment", "profile", "participant", "phase", "elapsed_ms", "remaining_ms", "score_calls")
+    kept = (
+        "session",
+        "environment",
+        "profile",
+        "participant",
+        "phase",
+        "elapsed_ms",
+        "remaining_ms",
+        "score_calls",
+    )
     return {
         **{key: standing[key] for key in kept},
         "opened_at": state.opened_at,
@@ -62,7 +86,13 @@ def _overview(record: Record) -> dict[str, Any]:
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:
     if row["phase"] == "damaged":
-        return (row["session"], *([DASH] * 4), click.style("damaged", fg="red"), *([DASH] * 3), one_line(row["problem"], 50))
+        return (
+            row["session"],
+            *([DASH] * 4),
+            click.style("damaged", fg="red"),
+            *([DASH] * 3),
+            one_line(row["problem"], 50),
+        )
     words, colour = phase_words(row)
     return (
         row["session"],
@@ -80,7 +110,11 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
 
 @click.command(
     cls=Command,
-    examples=("rebench-workbench verify s-7f3a9c", "rebench-workbench verify --all", "rebench-workbench verify s-7f3a9c --json"),
+    examples=(
+        "rebench-workbench verify s-7f3a9c",
+        "rebench-workbench verify --all",
+        "rebench-workbench verify s-7f3a9c --json",
+    ),
 )
 @session_argument
 @click.option("--all", "everything", is_flag=True, help="Every session.")
@@ -106,9 +140,13 @@ def verify(session: str | None, everything: bool, quick: bool, as_json: bool) ->
 def _print_report(report: Any) -> None:
     state = "closed" if report.closed else "not closed yet"
     if report.sound:
-        click.echo(f"{click.style('sound', fg='green', bold=True)}  {report.session}: {report.events} events, {state}")
+        click.echo(
+            f"{click.style('sound', fg='green', bold=True)}  {report.session}: {report.events} events, {state}"
+        )
     else:
-        click.echo(f"{click.style('DAMAGED', fg='red', bold=True)}  {report.session}: {report.events} events hold, {state}")
+        click.echo(
+            f"{click.style('DAMAGED', fg='red', bold=True)}  {report.session}: {report.events} events hold, {state}"
+        )
     for problem in report.problems:
         click.echo(f"  {click.style('✖', fg='red')} {literal(problem)}")
     for remark in report.remarks:

@@ -22,7 +22,9 @@ because it is the only live one. `NO_COLOR` and `FORCE_COLOR` are honoured, colo
 
 def page() -> str:
     """Return the whole page."""
-    return "\n".join([HEAD, *_overview(), *_codes(), *_variables(), *_commands(root, PROGRAM)]).rstrip() + "\n"
+    return (
+        "\n".join([HEAD, *_overview(), *_codes(), *_variables(), *_commands(root, PROGRAM)]).rstrip() + "\n"
+    )
 
 
 def _overview() -> Iterator[str]:

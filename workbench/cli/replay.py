@@ -136,5 +136,3 @@ def watch(session: str | None, text: bool, theme: str | None) -> Exit:
             click.echo(event_line(event))
             sys.stdout.flush()
     return Exit.OK
-
-

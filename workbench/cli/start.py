@@ -43,27 +43,64 @@ environment_folders_option = click.option(
     ),
 )
 @click.argument("environment", required=False, shell_complete=complete_environments)
-@click.option("--profile", metavar="NAME", help="The environment's size: cpu, gpu, paper; else what this machine can run.")
+@click.option(
+    "--profile",
+    metavar="NAME",
+    help="The environment's size: cpu, gpu, paper; else what this machine can run.",
+)
 @click.option("--hours", type=click.FloatRange(min=0, min_open=True), help="Time budget; else the profile's.")
-@click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="Time budget in minutes; adds to --hours.")
-@click.option("--workdir", type=click.Path(path_type=Path), help="Work folder, new or empty; else ./ENVIRONMENT.")
+@click.option(
+    "--minutes", type=click.FloatRange(min=0, min_open=True), help="Time budget in minutes; adds to --hours."
+)
+@click.option(
+    "--workdir", type=click.Path(path_type=Path), help="Work folder, new or empty; else ./ENVIRONMENT."
+)
 @click.option("--participant", metavar="NAME", help="Who takes part; else the login name.")
-@click.option("--variant", type=click.Choice(("main", "hidden_score")), default="main", show_default=True,
-              help="hidden_score: scores are logged and never shown to the participant.")
-@click.option("--breaks", type=click.Choice(("allowed", "proctor", "none")), default="allowed", show_default=True,
-              help="Who may stop the clock for a break.")
-@click.option("--scoring-time", type=click.Choice(("counted", "excluded")), default="counted", show_default=True,
-              help="Whether the clock runs while a score is computed.")
-@click.option("--interruptions", type=click.Choice(("auto", "counted", "credited")), default="auto", show_default=True,
-              help="Whose time an interruption is; auto: a reboot is given back, anything else counts.")
+@click.option(
+    "--variant",
+    type=click.Choice(("main", "hidden_score")),
+    default="main",
+    show_default=True,
+    help="hidden_score: scores are logged and never shown to the participant.",
+)
+@click.option(
+    "--breaks",
+    type=click.Choice(("allowed", "proctor", "none")),
+    default="allowed",
+    show_default=True,
+    help="Who may stop the clock for a break.",
+)
+@click.option(
+    "--scoring-time",
+    type=click.Choice(("counted", "excluded")),
+    default="counted",
+    show_default=True,
+    help="Whether the clock runs while a score is computed.",
+)
+@click.option(
+    "--interruptions",
+    type=click.Choice(("auto", "counted", "credited")),
+    default="auto",
+    show_default=True,
+    help="Whose time an interruption is; auto: a reboot is given back, anything else counts.",
+)
 @click.option("--snapshot-every", type=DurationType(), default="10m", show_default=True, help="0 for never.")
-@click.option("--isolation", type=click.Choice(("user", "sandbox", "none")), help="Else the strongest that works here.")
-@click.option("--user", "participant_user", metavar="ACCOUNT", help="The account of the participant's shells, for isolation `user`.")
+@click.option(
+    "--isolation", type=click.Choice(("user", "sandbox", "none")), help="Else the strongest that works here."
+)
+@click.option(
+    "--user",
+    "participant_user",
+    metavar="ACCOUNT",
+    help="The account of the participant's shells, for isolation `user`.",
+)
 @environment_folders_option
 @click.option("--detach", is_flag=True, help="Open no screen; print what to do next.")
 @click.option("--yes", is_flag=True, help="Agree to the rules and, with --detach, start the clock.")
 @click.option("--tmux", "in_tmux", is_flag=True, help="In tmux: the workbench above, a recorded shell below.")
-@click.option("--resume", "resume_id", metavar="ID", help="Open the screen of a session that is going on instead.")
+@click.option(
+    "--resume", "resume_id", metavar="ID", help="Open the screen of a session that is going on instead."
+)
 @json_option  # fmt: skip
 def start(environment: str | None, resume_id: str | None, detach: bool, yes: bool, in_tmux: bool, as_json: bool,
           **wished: Any) -> Exit:  # fmt: skip
@@ -190,7 +227,8 @@ def _show(record: Record, *, in_tmux: bool) -> Exit:
     """Run the screen until it is left; leaving it only detaches."""
     if is_closed(record):
         raise Stop(
-            f"session {record.session} is closed; `rebench-workbench replay {record.session}` shows it", Exit.REFUSED
+            f"session {record.session} is closed; `rebench-workbench replay {record.session}` shows it",
+            Exit.REFUSED,
         )
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise Stop("the screen needs a terminal; `rebench-workbench status` does not", Exit.USAGE)

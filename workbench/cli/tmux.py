@@ -24,7 +24,10 @@ def open_in_tmux(record: Record) -> Exit:
     if tmux is None:
         raise Stop("tmux is not on the path; apt install tmux, or leave --tmux out", Exit.ENVIRONMENT)
     name = f"rebench-{record.session}"
-    if subprocess.run([tmux, "has-session", "-t", f"={name}"], capture_output=True, check=False).returncode != 0:
+    if (
+        subprocess.run([tmux, "has-session", "-t", f"={name}"], capture_output=True, check=False).returncode
+        != 0
+    ):
         _make(tmux, name, record)
     going_there = "switch-client" if os.environ.get("TMUX") else "attach-session"
     done = subprocess.run([tmux, going_there, "-t", f"={name}"], check=False)
@@ -48,7 +51,9 @@ def _make(tmux: str, name: str, record: Record) -> None:
 
 def _command(word: str, record: Record) -> str:
     """Return a shell command for this very installation, with the variables that find the session."""
-    carried = {name: value for name, value in os.environ.items() if name.startswith(("REBENCH_", "PYTHONPATH"))}
+    carried = {
+        name: value for name, value in os.environ.items() if name.startswith(("REBENCH_", "PYTHONPATH"))
+    }
     settings = " ".join(f"{name}={shlex.quote(value)}" for name, value in carried.items())
     program = f"{shlex.quote(sys.executable)} -m workbench.cli"
     option = record.session if word == "attach" else f"--session {record.session}"

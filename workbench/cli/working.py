@@ -41,7 +41,9 @@ def _print_check(report: dict[str, Any]) -> None:
         click.echo(f"{click.style('accepted', fg='green', bold=True)} {took}")
     else:
         count = len(report["problems"])
-        click.echo(f"{click.style('not accepted', fg='yellow', bold=True)}: {count} problem{'s' * (count != 1)} {took}")
+        click.echo(
+            f"{click.style('not accepted', fg='yellow', bold=True)}: {count} problem{'s' * (count != 1)} {took}"
+        )
     for problem in report["problems"]:
         where = f"{literal(problem['where'])}: " if problem.get("where") else ""
         click.echo(f"  {click.style(where, bold=True)}{literal(problem['what'])}")
@@ -58,7 +60,9 @@ def _print_check(report: dict[str, Any]) -> None:
     ),
 )
 @session_option
-@click.option("--message", "-m", "note", default="", metavar="NOTE", help="A note that stands beside the score.")
+@click.option(
+    "--message", "-m", "note", default="", metavar="NOTE", help="A note that stands beside the score."
+)
 @click.option("--wait/--no-wait", default=True, help="Wait for the score, or only ask for it.")
 @click.option("--cancel", type=int, metavar="NUMBER", help="Cancel the scoring of that number instead.")
 @json_option
@@ -99,7 +103,13 @@ def _print_score(row: dict[str, Any]) -> None:
         click.secho(about, dim=True, err=True)
 
 
-@click.command(cls=Command, examples=('rebench-workbench note "lr 3e-4 diverges; back to 1e-4"', "git diff | rebench-workbench note -"))
+@click.command(
+    cls=Command,
+    examples=(
+        'rebench-workbench note "lr 3e-4 diverges; back to 1e-4"',
+        "git diff | rebench-workbench note -",
+    ),
+)
 @session_option
 @click.argument("text", nargs=-1, required=True)
 def note(session: str | None, text: tuple[str, ...]) -> None:
@@ -114,7 +124,9 @@ def note(session: str | None, text: tuple[str, ...]) -> None:
     examples=("rebench-workbench pause", 'rebench-workbench pause --reason break -m "lunch"'),
 )
 @session_option
-@click.option("--reason", type=click.Choice(_REASONS), default="break", show_default=True, help="Why the clock stops.")
+@click.option(
+    "--reason", type=click.Choice(_REASONS), default="break", show_default=True, help="Why the clock stops."
+)
 @click.option("--message", "-m", "note", default="", metavar="NOTE", help="A word about it.")
 def pause(session: str | None, reason: str, note: str) -> None:
     """Stop the clock, with a reason."""
@@ -127,7 +139,9 @@ def pause(session: str | None, reason: str, note: str) -> None:
 
 @click.command(cls=Command, examples=("rebench-workbench resume",))
 @session_option
-@click.option("--yes", is_flag=True, help="Agree to the rules without being asked, where the clock has not begun.")
+@click.option(
+    "--yes", is_flag=True, help="Agree to the rules without being asked, where the clock has not begun."
+)
 def resume(session: str | None, yes: bool) -> None:
     """Let the clock run on; starts it where it has not begun."""
     record = meant(session)
@@ -163,17 +177,25 @@ def _say_what_is_submitted(standing: dict[str, Any]) -> None:
     for name in ("counted", "last"):
         row = standing.get(name)
         if row:
-            click.echo(f"  {name:9}  {figure(row['raw'])}  #{row['number']} at {duration(row['elapsed_ms'])}", err=True)
+            click.echo(
+                f"  {name:9}  {figure(row['raw'])}  #{row['number']} at {duration(row['elapsed_ms'])}",
+                err=True,
+            )
     for row in standing["pending"]:
         click.echo(f"  scoring    #{row['number']} is still running and will finish", err=True)
 
 
 @click.command(
     cls=Command,
-    examples=("rebench-workbench survey", 'rebench-workbench survey --answer hardest="the projection" --answer hours=6'),
+    examples=(
+        "rebench-workbench survey",
+        'rebench-workbench survey --answer hardest="the projection" --answer hours=6',
+    ),
 )
 @session_option
-@click.option("--answer", "given", multiple=True, metavar="KEY=TEXT", help="Answer without being asked; again for more.")
+@click.option(
+    "--answer", "given", multiple=True, metavar="KEY=TEXT", help="Answer without being asked; again for more."
+)
 def survey(session: str | None, given: tuple[str, ...]) -> None:
     """Answer the questions after a session."""
     record = meant(session)
@@ -193,8 +215,12 @@ def _asked(record: Any) -> dict[str, str]:
     """Ask the environment's questions on the terminal."""
     if not sys.stdin.isatty():
         raise Stop("no terminal to ask on; give --answer KEY=TEXT", Exit.USAGE)
+    try:
+        questions = record.header()["environment"].get("survey", ())
+    except OSError as error:
+        raise Stop("the questions cannot be read from here; give --answer KEY=TEXT", Exit.USAGE) from error
     answers = {}
-    for question in record.header()["environment"].get("survey", ()):
+    for question in questions:
         choices = question.get("choices") or ()
         kind = click.Choice(choices) if choices else str
         answers[question["key"]] = click.prompt(one_line(question["ask"]), type=kind, default="", err=True)

@@ -33,7 +33,9 @@ async def run_agent(wish: Wish, command: str, store: Store, *, say: Say) -> dict
         Refusal: the host does not run it.
     """
     told: list[tuple[str, dict[str, Any]]] = []
-    session = HeadlessSession(wish, store, lambda name, body: told.append((name, body)), rules_sha256=rules_sha256())
+    session = HeadlessSession(
+        wish, store, lambda name, body: told.append((name, body)), rules_sha256=rules_sha256()
+    )
     try:
         opened = await session.start(None, None, None)
         record = session.record

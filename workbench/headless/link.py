@@ -94,4 +94,3 @@ class Link:
         if self._listening is not None:
             self._listening.cancel()
         await self._let_go()
-

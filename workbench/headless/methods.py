@@ -164,6 +164,7 @@ def described() -> Result:
     """Return all methods with their parameters' schemas."""
     return {
         "methods": [
-            {"name": name, "summary": method.summary, "params": schema_of(method)} for name, method in METHODS.items()
+            {"name": name, "summary": method.summary, "params": schema_of(method)}
+            for name, method in METHODS.items()
         ]
     }

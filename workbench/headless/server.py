@@ -70,7 +70,13 @@ class Server:
             return await known.run(self.session, msgspec.convert(parameters, known.parameters))
         except msgspec.ValidationError as error:
             raise Refusal(f"{method}: {error}", Fault.BAD_PARAMETERS) from error
-        except (PathRefused, WorkTreeUnusable, FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
+        except (
+            PathRefused,
+            WorkTreeUnusable,
+            FileNotFoundError,
+            IsADirectoryError,
+            NotADirectoryError,
+        ) as error:
             raise Refusal(str(error), Fault.BAD_PARAMETERS) from error
         except (EnvironmentFault, OSError) as error:
             raise Refusal(str(error), Fault.INFRASTRUCTURE) from error
@@ -95,7 +101,9 @@ def _request(line: bytes) -> tuple[Any, str, Any]:
     except msgspec.DecodeError as error:
         raise Refusal(f"not JSON: {error}", Fault.NOT_JSON) from error
     if not isinstance(request, dict) or not isinstance(request.get("method"), str):
-        raise Refusal("not a request: it needs `method`, and `id` where an answer is wanted", Fault.NOT_A_REQUEST)
+        raise Refusal(
+            "not a request: it needs `method`, and `id` where an answer is wanted", Fault.NOT_A_REQUEST
+        )
     return request.get("id"), request["method"], request.get("params", {})
 
 

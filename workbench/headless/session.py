@@ -59,7 +59,9 @@ class HeadlessSession:
 
     # --- life ---------------------------------------------------------------------------------------------
 
-    async def start(self, environment: str | None, profile: str | None, minutes: float | None) -> dict[str, Any]:
+    async def start(
+        self, environment: str | None, profile: str | None, minutes: float | None
+    ) -> dict[str, Any]:
         """Open the session, take its starting score, start its clock.
 
         Raises:
@@ -68,15 +70,21 @@ class HeadlessSession:
         """
         async with self._starting:
             if self._link is not None:
-                raise Refusal(f"the session {self._link.record.session} is open already; one process holds one session")
-            planned = await asyncio.to_thread(launch.plan, self._wished(environment, profile, minutes), self._store)
+                raise Refusal(
+                    f"the session {self._link.record.session} is open already; one process holds one session"
+                )
+            planned = await asyncio.to_thread(
+                launch.plan, self._wished(environment, profile, minutes), self._store
+            )
             record = await asyncio.to_thread(self._open, planned)
             return await self.take_up(record)
 
     def _wished(self, environment: str | None, profile: str | None, minutes: float | None) -> launch.Wish:
         wish = self._wish
         if not (wish.environment or environment):
-            raise Refusal("session.start needs `environment`: none was named when this began", Fault.BAD_PARAMETERS)
+            raise Refusal(
+                "session.start needs `environment`: none was named when this began", Fault.BAD_PARAMETERS
+            )
         fixed = {
             "environment": (wish.environment or None, environment),
             "profile": (wish.profile, profile),

@@ -92,6 +92,8 @@ def _assets(found: Found, profile: str, home: Path) -> Iterator[Look]:
     folders = assets.folders_for(found.spec, profile, home)
     try:
         manifest = assets.verify(folders, deep=True)
-        yield Look("assets", True, f"{len(manifest.files)} files, {manifest.size} bytes, every checksum holds")
+        yield Look(
+            "assets", True, f"{len(manifest.files)} files, {manifest.size} bytes, every checksum holds"
+        )
     except EnvironmentFault as error:
         yield Look("assets", False, str(error))

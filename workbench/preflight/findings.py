@@ -56,7 +56,10 @@ def _system(machine: Machine) -> Finding:
     if machine.system == "linux":
         return Finding("system", Judgement.GOOD, "Linux")
     return Finding(
-        "system", Judgement.BAD, machine.system, "live sessions run on Linux; replay, verify and report work here"
+        "system",
+        Judgement.BAD,
+        machine.system,
+        "live sessions run on Linux; replay, verify and report work here",
     )
 
 
@@ -81,7 +84,10 @@ def _cores(machine: Machine) -> Finding:
     found = f"{machine.cpus} cores, {memory:.0f} GB of memory, load {machine.load:.1f}"
     if machine.load > machine.cpus * 0.5:
         return Finding(
-            "machine", Judgement.MIND, found, "something else is working here and will disturb timings; see `top`"
+            "machine",
+            Judgement.MIND,
+            found,
+            "something else is working here and will disturb timings; see `top`",
         )
     return Finding("machine", Judgement.GOOD, found)
 
@@ -92,13 +98,22 @@ def _disk(machine: Machine) -> Finding:
     if machine.disk_free < LOW_DISK:
         return Finding("disk", Judgement.BAD, found, fix)
     if machine.disk_free < SMALL_DISK:
-        return Finding("disk", Judgement.MIND, found, f"enough for practice; a full session wants 20 GB: {fix}")
+        return Finding(
+            "disk", Judgement.MIND, found, f"enough for practice; a full session wants 20 GB: {fix}"
+        )
     return Finding("disk", Judgement.GOOD, found)
 
 
 def _gpus(machine: Machine) -> tuple[Finding, ...]:
     if machine.gpu_problem:
-        return (Finding("gpu", Judgement.BAD, machine.gpu_problem, "`nvidia-smi` should list the devices; reload the driver"),)
+        return (
+            Finding(
+                "gpu",
+                Judgement.BAD,
+                machine.gpu_problem,
+                "`nvidia-smi` should list the devices; reload the driver",
+            ),
+        )
     if not machine.gpus:
         return (Finding("gpu", Judgement.MIND, "none", "the profile `cpu` needs none; `gpu` and `paper` do"),)
     return tuple(_gpu(gpu) for gpu in machine.gpus)
@@ -114,7 +129,12 @@ def _gpu(gpu: Gpu) -> Finding:
     if not busy and not gpu.processes:
         return Finding(about, Judgement.GOOD, f"{found}, idle")
     who = ", ".join(f"pid {p.pid} {p.name} of {p.owner}" for p in gpu.processes[:4]) or "nobody it names"
-    return Finding(about, Judgement.MIND, f"{found}, in use by {who}", "end these first: they take memory and disturb timings")
+    return Finding(
+        about,
+        Judgement.MIND,
+        f"{found}, in use by {who}",
+        "end these first: they take memory and disturb timings",
+    )
 
 
 def _sandbox(machine: Machine) -> Finding:
@@ -133,7 +153,10 @@ def _torch(machine: Machine) -> Finding:
     version = machine.packages.get("torch")
     if version is None:
         return Finding(
-            "torch", Judgement.MIND, "not installed", "pip install 'rebench-workbench[environments]' to hold sessions"
+            "torch",
+            Judgement.MIND,
+            "not installed",
+            "pip install 'rebench-workbench[environments]' to hold sessions",
         )
     return Finding("torch", Judgement.GOOD, version)
 
@@ -141,7 +164,9 @@ def _torch(machine: Machine) -> Finding:
 def _terminal(machine: Machine) -> Finding:
     terminal = machine.terminal
     if not terminal.interactive:
-        return Finding("terminal", Judgement.MIND, "none", "the workbench screen needs one; use --detach without")
+        return Finding(
+            "terminal", Judgement.MIND, "none", "the workbench screen needs one; use --detach without"
+        )
     found = f"{terminal.columns}x{terminal.rows}, {terminal.colours} colours, {'UTF-8' if terminal.utf8 else 'no UTF-8'}"
     fixes = []
     if not terminal.utf8:

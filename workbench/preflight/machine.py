@@ -148,7 +148,9 @@ def try_sandbox() -> Sandbox:
         said = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         return Sandbox(version, str(error))
-    return Sandbox(version, None if said.returncode == 0 else said.stderr.strip() or f"exit code {said.returncode}")
+    return Sandbox(
+        version, None if said.returncode == 0 else said.stderr.strip() or f"exit code {said.returncode}"
+    )
 
 
 def _terminal() -> Terminal:

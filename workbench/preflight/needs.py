@@ -23,7 +23,9 @@ def lacks(needs: Needs, machine: Machine) -> tuple[Lack, ...]:
     """Return what `machine` lacks for a profile; empty when it can run it."""
     found: list[Lack] = []
     if machine.cpus < needs.cpus:
-        found.append(Lack(f"{needs.cpus} cores (there are {machine.cpus})", "use a larger machine or another profile"))
+        found.append(
+            Lack(f"{needs.cpus} cores (there are {machine.cpus})", "use a larger machine or another profile")
+        )
     if machine.memory_bytes < needs.memory_gb * GIGABYTE * _SLACK:
         have = machine.memory_bytes / GIGABYTE
         found.append(Lack(f"{needs.memory_gb:g} GB of memory (there are {have:.1f})", "use a larger machine"))
@@ -38,7 +40,9 @@ def lacks(needs: Needs, machine: Machine) -> tuple[Lack, ...]:
             found.append(Lack(f"the package {name}", remedy))
     for name in needs.programs:
         if name not in machine.programs:
-            found.append(Lack(f"the program {name}", _HOW_TO_GET.get(name, f"install {name} and put it on the path")))
+            found.append(
+                Lack(f"the program {name}", _HOW_TO_GET.get(name, f"install {name} and put it on the path"))
+            )
     return tuple(found)
 
 
@@ -59,7 +63,9 @@ def _gpu_lacks(needs: Needs, machine: Machine) -> list[Lack]:
     if len(large) < needs.gpus:
         size = f" with {needs.gpu_memory_gb:g} GB" if needs.gpu_memory_gb else ""
         there = ", ".join(g.name for g in machine.gpus) or "none"
-        return [Lack(f"{needs.gpus} GPU{size} (there is {there})", "use the profile `cpu`, or another machine")]
+        return [
+            Lack(f"{needs.gpus} GPU{size} (there is {there})", "use the profile `cpu`, or another machine")
+        ]
     return []
 
 
@@ -93,4 +99,6 @@ def require(spec: EnvironmentSpec, profile: str, machine: Machine) -> None:
     missing = lacks(spec.profile(profile).needs, machine)
     if missing:
         lines = "".join(f"\n  - {lack.what}: {lack.remedy}" for lack in missing)
-        raise ProfileUnavailable(f"this machine cannot run {spec.slug} in profile {profile!r}; it lacks{lines}")
+        raise ProfileUnavailable(
+            f"this machine cannot run {spec.slug} in profile {profile!r}; it lacks{lines}"
+        )

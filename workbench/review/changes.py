@@ -75,7 +75,11 @@ def heading(change: dict[str, Any]) -> str:
     if change["is_large"] or change["is_binary"]:
         about.append("large" if change["is_large"] else "binary")
         about += [digest[:19] for digest in (change["new_digest"] or change["old_digest"],) if digest]
-    if change["old_mode"] is not None and change["new_mode"] is not None and change["old_mode"] != change["new_mode"]:
+    if (
+        change["old_mode"] is not None
+        and change["new_mode"] is not None
+        and change["old_mode"] != change["new_mode"]
+    ):
         about.append(f"mode {change['old_mode']:o} → {change['new_mode']:o}")
     return f"{kind} {literal(change['path'])}  {style(' · '.join(about), dim=True)}"
 

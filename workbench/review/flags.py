@@ -60,10 +60,16 @@ def _scores(events: Sequence[e.Event], state: SessionState) -> Iterator[Flag]:
             continue
         row = rows[event.body.number]
         if row.normalised is not None and row.normalised > BEYOND_REFERENCE:
-            text = f"score #{row.number}: {figure(row.raw)} is {row.normalised:.2f} of the way to the reference"
+            text = (
+                f"score #{row.number}: {figure(row.raw)} is {row.normalised:.2f} of the way to the reference"
+            )
             yield Flag(Kind.SCORE, text, (event.seq,))
         if event.body.status.value == "infrastructure":
-            yield Flag(Kind.SCORER, f"score #{row.number} failed through our fault: {event.body.message}", (event.seq,))
+            yield Flag(
+                Kind.SCORER,
+                f"score #{row.number} failed through our fault: {event.body.message}",
+                (event.seq,),
+            )
 
 
 def _of_single_events(events: Sequence[e.Event]) -> Iterator[Flag]:

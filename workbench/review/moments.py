@@ -122,5 +122,10 @@ class Film:
         """Return when something happens after `position`; a heartbeat is nothing."""
         start = bisect_right(self.times, position)
         return next(
-            (self.times[n] for n in range(start, len(self.events)) if not isinstance(self.events[n].body, Heartbeat)), None
+            (
+                self.times[n]
+                for n in range(start, len(self.events))
+                if not isinstance(self.events[n].body, Heartbeat)
+            ),
+            None,
         )

@@ -98,7 +98,10 @@ class ReplaySource:
             case "history":
                 return {"rows": history(state, proctor=True)}
             case "brief":
-                return {"text": self.record.brief.read_text(encoding="utf-8"), "sha256": state.opened.brief_sha256}
+                return {
+                    "text": self.record.brief.read_text(encoding="utf-8"),
+                    "sha256": state.opened.brief_sha256,
+                }
             case "diff":
                 return await answer_diff(self.record, parameters)
             case "changed":
@@ -157,7 +160,9 @@ class ReplaySource:
         # Between two events, the one before the cursor is the previous one.
         between = self.moment.position > self.film.times[index]
         found = (
-            self.film.next(index, wanted) if by > 0 else self.film.previous(index + (1 if between else 0), wanted)
+            self.film.next(index, wanted)
+            if by > 0
+            else self.film.previous(index + (1 if between else 0), wanted)
         )
         if found is None:
             return False

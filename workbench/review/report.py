@@ -48,7 +48,9 @@ def _(text: object) -> str:
     return escape(str(text).encode("utf-8", "replace").decode())
 
 
-def _body(record: Record, events: Sequence[Event], state: SessionState, checked: VerifyReport) -> Iterator[str]:
+def _body(
+    record: Record, events: Sequence[Event], state: SessionState, checked: VerifyReport
+) -> Iterator[str]:
     yield from _head(state, checked)
     yield _section("Scores")
     yield score_chart(
@@ -88,7 +90,11 @@ def _table(headers: Sequence[str], rows: Iterable[Sequence[object]], numeric: st
 
 def _head(state: SessionState, checked: VerifyReport) -> Iterator[str]:
     opened, counted = state.opened, state.counted
-    sound = '<span class="good">record sound</span>' if checked.sound else '<span class="bad">record DAMAGED</span>'
+    sound = (
+        '<span class="good">record sound</span>'
+        if checked.sound
+        else '<span class="bad">record DAMAGED</span>'
+    )
     yield f"<h1>{_(opened.environment.title)}</h1>"
     about = f"{opened.environment.slug} {opened.environment.version} · {opened.profile} · {opened.participant} · {opened.session}"
     yield f'<p class="muted">{_(about)} · {_(local_time(state.opened_at))} · {sound}</p>'
@@ -114,11 +120,15 @@ def _span(state: SessionState) -> int:
 def _score_table(record: Record, state: SessionState) -> str:
     headers = ("#", "at", "raw", "norm", "change", "status", "snapshot", "seconds", "note, message, changes")
     numeric = {"#", "at", "raw", "norm", "change", "seconds"}
-    head = "".join(f'<th{" class=n" if h in numeric else ""}>{h}</th>' for h in headers)
+    head = "".join(f"<th{' class=n' if h in numeric else ''}>{h}</th>" for h in headers)
     before: ScoreRow | None = None
     lines = []
     for row in state.scores:
-        lines.append(_score_line(record, row, before, counts=state.counted is not None and row.number == state.counted.number))
+        lines.append(
+            _score_line(
+                record, row, before, counts=state.counted is not None and row.number == state.counted.number
+            )
+        )
         if row.snapshot is not None:
             before = row
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
@@ -139,7 +149,7 @@ def _score_line(record: Record, row: ScoreRow, before: ScoreRow | None, *, count
     cells += f'<td class="{colour}">{status}</td><td><code>{(row.commit or DASH)[:10]}</code></td>'
     cells += f'<td class="n">{DASH if row.seconds is None else f"{row.seconds:.1f}"}</td>'
     cells += f"<td>{words}{_changes(record, row, before)}</td>"
-    return f'<tr{" class=counts" if counts else ""}>{cells}</tr>'
+    return f"<tr{' class=counts' if counts else ''}>{cells}</tr>"
 
 
 def _changes(record: Record, row: ScoreRow, before: ScoreRow | None) -> str:
@@ -158,7 +168,9 @@ def _changes(record: Record, row: ScoreRow, before: ScoreRow | None) -> str:
 
 def _file_change(change: dict[str, object]) -> str:
     sizes = " → ".join(size(n) for n in (change["old_size"], change["new_size"]) if isinstance(n, int))
-    head = f"<div><code>{_(change['path'])}</code> {_(change['kind'])} <span class=muted>{_(sizes)}</span></div>"
+    head = (
+        f"<div><code>{_(change['path'])}</code> {_(change['kind'])} <span class=muted>{_(sizes)}</span></div>"
+    )
     patch = change["patch"]
     if not isinstance(patch, str) or not patch:
         digest = change["new_digest"] or change["old_digest"] or ""
@@ -176,17 +188,20 @@ def _patch_line(line: str) -> str:
 
 def _time(state: SessionState) -> Iterator[str]:
     scoring = sum(row.seconds or 0 for row in state.scores if row.number > 0)
+    policy = state.opened.policy
     yield _pairs((
         ("budget", duration(state.clock.budget_ms)),
         ("used", duration(state.elapsed_ms())),
         ("paused", duration(state.paused_ms())),
         ("credited", duration(state.clock.credited_ms)),
         ("in the scorer", duration(round(scoring * 1000))),
-        ("breaks, scoring, interruptions", f"{state.opened.policy.breaks}, {state.opened.policy.scoring_time}, "
-         f"{state.opened.policy.interruptions}"),
+        ("breaks, scoring, interruptions", f"{policy.breaks}, {policy.scoring_time}, {policy.interruptions}"),
     ))  # fmt: skip
     if state.pauses:
-        rows = [(p.reason, duration(p.elapsed_ms), duration(p.milliseconds(state.last)), p.by, p.note) for p in state.pauses]
+        rows = [
+            (p.reason, duration(p.elapsed_ms), duration(p.milliseconds(state.last)), p.by, p.note)
+            for p in state.pauses
+        ]
         yield _table(("pause", "at", "length", "by", "note"), rows, "at|length")
     if state.credits:
         yield _table(("credit", "by", "why", "when"), [
@@ -210,15 +225,17 @@ def _words(state: SessionState) -> Iterator[str]:
     """Yield notes, messages, corrections and the survey, each where there is any."""
     if state.notes:
         yield _section("Notes")
-        yield _table(("at", "by", "note"), [(duration(n.elapsed_ms), n.by, n.text) for n in state.notes], "at")
+        yield _table(
+            ("at", "by", "note"), [(duration(n.elapsed_ms), n.by, n.text) for n in state.notes], "at"
+        )
     if state.messages:
         yield _section("Messages")
         rows = [(m.by, m.text, "yes" if m.acknowledged else "no") for m in state.messages]
         yield _table(("by", "message", "acknowledged"), rows)
     if state.corrections:
         yield _section("Corrections")
-        rows = [(str(c.corrects), by, c.what, c.why) for by, c in state.corrections]
-        yield _table(("event", "by", "what", "why"), rows)
+        made = [(str(c.corrects), by, c.what, c.why) for by, c in state.corrections]
+        yield _table(("event", "by", "what", "why"), made)
     if state.survey:
         yield _section("Survey")
         asked = {question.key: question.ask for question in state.opened.environment.survey}
@@ -235,15 +252,15 @@ def _verification(checked: VerifyReport) -> Iterator[str]:
 
 
 def _about(state: SessionState) -> str:
-    opened = state.opened
+    opened, found = state.opened, state.opened.hardware
+    gpus = ", ".join(found.gpus)
     return _pairs((
         ("participant", f"{opened.participant} ({opened.participant_kind})"),
         ("variant", opened.policy.variant),
         ("work folder", opened.work_tree),
         ("isolation", opened.isolation.level),
         *((" ", line) for line in opened.isolation.evidence),
-        ("hardware", f"{opened.hardware.label}: {opened.hardware.cpu}, {opened.hardware.cpus} cores, "
-         f"{size(opened.hardware.memory_bytes)} {', '.join(opened.hardware.gpus)}"),
+        ("hardware", f"{found.label}: {found.cpu}, {found.cpus} cores, {size(found.memory_bytes)} {gpus}"),
         ("software", ", ".join(f"{name} {version}" for name, version in opened.software.items())),
         ("shells", len(state.shells)),
         ("commands", state.commands),
@@ -256,8 +273,12 @@ def _about(state: SessionState) -> str:
 
 
 def _events(events: Sequence[Event]) -> Iterator[str]:
-    counts = ", ".join(f"{count} {kind}" for kind, count in Counter(event.kind for event in events).most_common())
+    counts = ", ".join(
+        f"{count} {kind}" for kind, count in Counter(event.kind for event in events).most_common()
+    )
     told = [event for event in events if event.kind not in {"heartbeat", "score_progressed"}]
-    rows = [(event.seq, duration(event.elapsed), event.by, describe(event), event.prev[:12]) for event in told]
+    rows = [
+        (event.seq, duration(event.elapsed), event.by, describe(event), event.prev[:12]) for event in told
+    ]
     yield f"<details><summary>{len(events)} events: {_(counts)}</summary>"
     yield _table(("seq", "at", "by", "what", "chained to"), rows, "seq|at") + "</details>"

@@ -159,7 +159,7 @@ class ChangesPage(Dialog[None]):
     def body(self) -> Iterable[Widget]:
         yield RichLog(id="changes", wrap=False, markup=False, highlight=False)
 
-    async def on_mount(self) -> None:
+    def on_mount(self) -> None:
         self.run_worker(self._fill(), exit_on_error=False)
 
     async def _fill(self) -> None:

@@ -89,7 +89,9 @@ class TerminalPage(Dialog[None]):
 
     title_text = "Recorded terminal"
     size_class = "wide tall"
-    DEFAULT_CSS = "TerminalPage ScrollableContainer { height: 1fr; } TerminalPage Static { width: auto; height: auto; }"
+    DEFAULT_CSS = (
+        "TerminalPage ScrollableContainer { height: 1fr; } TerminalPage Static { width: auto; height: auto; }"
+    )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "play", "play or stop", show=False, priority=True),
         Binding("right", "skip(1)", "10 s on", show=False, priority=True),

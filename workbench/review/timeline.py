@@ -86,7 +86,9 @@ class Axis:
 
     def scores_on_track(self) -> list[Span]:
         """Return track and scores in one line, where there is no room for two."""
-        return [score if score[0] != " " else track for score, track in zip(self.scores, self.track, strict=True)]
+        return [
+            score if score[0] != " " else track for score, track in zip(self.scores, self.track, strict=True)
+        ]
 
     def activity(self) -> Line:
         """Return how much happened to files, on a scale of roots so that a burst does not flatten the rest."""

@@ -158,4 +158,3 @@ def follow_lines(record: Record) -> Iterator[Event]:
             time.sleep(EVERY_SECONDS)
     finally:
         tail.close()
-

@@ -84,13 +84,16 @@ _WORDS: dict[type[e.Body], Callable[[Any], str]] = {
     e.ScoreRecorded: _recorded,
     e.CheckRun: _check,
     e.NoteWritten: lambda b: f"note: {b.text}",
-    e.ShellOpened: lambda b: f"shell opened: {b.command} (pid {b.pid})"
-    + ("" if b.recording is not None else ", NOT RECORDED"),
+    e.ShellOpened: lambda b: (
+        f"shell opened: {b.command} (pid {b.pid})" + ("" if b.recording is not None else ", NOT RECORDED")
+    ),
     e.ShellClosed: lambda b: f"shell closed (pid {b.pid}, exit code {b.exit_code}), {size(b.bytes)} recorded",
     e.RecordingGap: lambda b: f"gap in recording {b.recording}: {b.why}, {size(b.bytes_lost)} lost",
     e.CommandRun: _command,
-    e.UsageReported: lambda b: f"usage: {b.model}, {b.input_tokens} in, {b.output_tokens} out"
-    + ("" if b.dollars is None else f", ${b.dollars:.4f}"),
+    e.UsageReported: lambda b: (
+        f"usage: {b.model}, {b.input_tokens} in, {b.output_tokens} out"
+        + ("" if b.dollars is None else f", ${b.dollars:.4f}")
+    ),
     e.ActivitySeen: _activity,
     e.HealthChanged: lambda b: f"{b.part} {b.light}" + (f": {b.reason}" if b.reason else ""),
     e.MessageSent: lambda b: f"message #{b.number}: {b.text}",

@@ -26,7 +26,10 @@ HEAVY = ("torch", "transformers", "datasets", "textual", "numpy", "git", "pynvml
 
 def _groups(group: LazyGroup) -> list[LazyGroup]:
     inner = [group.get_command(click.Context(group), name) for name in group.entries]
-    return [group, *(found for command in inner if isinstance(command, LazyGroup) for found in _groups(command))]
+    return [
+        group,
+        *(found for command in inner if isinstance(command, LazyGroup) for found in _groups(command)),
+    ]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -83,7 +86,16 @@ def test_every_method_of_both_protocols_is_documented() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--help"], ["status", "--help"], ["score", "--help"], ["history"], ["time"], ["note", "x"], ["status"], ["sessions"]],
+    [
+        ["--help"],
+        ["status", "--help"],
+        ["score", "--help"],
+        ["history"],
+        ["time"],
+        ["note", "x"],
+        ["status"],
+        ["sessions"],
+    ],
 )
 def test_quick_commands_import_nothing_heavy(arguments: list[str], home: Path) -> None:
     code = (
@@ -95,7 +107,9 @@ def test_quick_commands_import_nothing_heavy(arguments: list[str], home: Path) -
     assert done.stdout.endswith("HEAVY []\n"), done.stdout
 
 
-@pytest.mark.parametrize("module", ["workbench.tui.app", "workbench.review.screen", "workbench.headless.server"])
+@pytest.mark.parametrize(
+    "module", ["workbench.tui.app", "workbench.review.screen", "workbench.headless.server"]
+)
 def test_neither_screen_nor_server_imports_torch(module: str) -> None:
     code = f"import sys, {module}; print(sorted({{'torch', 'transformers', 'datasets', 'numpy'}} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
@@ -111,7 +125,9 @@ def test_asking_a_live_host_imports_neither_msgspec_nor_rich(run: Run, story, ho
             f"code = run({arguments!r})\n"
             "print('CODE', int(code), sorted({'msgspec', 'rich', 'asyncio', 'sessions.state'} & set(sys.modules)))"
         )
-        done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+        )
         assert done.stdout.endswith("CODE 0 []\n"), done.stdout
 
 

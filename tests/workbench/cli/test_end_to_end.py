@@ -23,7 +23,15 @@ Opened = Callable[..., Record]
 def opened(run: Run, home: Path, tmp_path: Path) -> Iterator[Opened]:
     def open_session(*options: str) -> Record:
         outcome = run(
-            "start", "tiny_sum", "--detach", "--yes", "--isolation", "none", "--workdir", str(tmp_path / "work"), *options
+            "start",
+            "tiny_sum",
+            "--detach",
+            "--yes",
+            "--isolation",
+            "none",
+            "--workdir",
+            str(tmp_path / "work"),
+            *options,
         )
         assert outcome.code == Exit.OK, outcome.err
         (record,) = Store(home).records()
@@ -103,7 +111,12 @@ def test_a_killed_host_is_started_again_by_the_next_command(run: Run, opened: Op
     assert run("score").code == Exit.OK
     first = host_pid(record)
     os.kill(first, signal.SIGKILL)
-    wait_for(lambda: not Path(f"/proc/{first}/stat").exists() or "Z" in Path(f"/proc/{first}/stat").read_text().split()[2])
+    wait_for(
+        lambda: (
+            not Path(f"/proc/{first}/stat").exists()
+            or "Z" in Path(f"/proc/{first}/stat").read_text().split()[2]
+        )
+    )
     standing = json.loads(run("status", "--json").out)
     assert standing["counted"]["raw"] == 7.0
     assert host_pid(record) != first
@@ -198,7 +211,9 @@ def test_a_replayed_record_shows_what_was_known_then(run: Run, opened: Opened) -
         _answer(record, value)
         assert run("score").code == Exit.OK
     rows = json.loads(run("history", "--json").out)["rows"]
-    between = json.loads(run("replay", record.session, "--at", f"{rows[2]['elapsed_ms'] / 1000 - 0.001:.3f}s", "--json").out)
+    between = json.loads(
+        run("replay", record.session, "--at", f"{rows[2]['elapsed_ms'] / 1000 - 0.001:.3f}s", "--json").out
+    )
     assert between["status"]["counted"]["raw"] == 2.0
     assert len(between["rows"]) == 2
     text = run("replay", record.session, "--text").out
@@ -207,7 +222,9 @@ def test_a_replayed_record_shows_what_was_known_then(run: Run, opened: Opened) -
 
 def test_detached_without_consent_the_clock_has_not_begun(run: Run, home: Path, tmp_path: Path) -> None:
     try:
-        outcome = run("start", "tiny_sum", "--detach", "--isolation", "none", "--workdir", str(tmp_path / "w"))
+        outcome = run(
+            "start", "tiny_sum", "--detach", "--isolation", "none", "--workdir", str(tmp_path / "w")
+        )
         assert outcome.code == Exit.OK
         assert outcome.out.startswith("s-")
         assert "rebench-workbench begin" in outcome.err

@@ -52,7 +52,13 @@ def test_the_line_is_one_line_even_with_a_host_in_trouble(run: Run, story: Told,
 def test_hidden_scores_stay_hidden_in_every_reading(run: Run, story: Told) -> None:
     told = story(policy=SessionPolicy(budget_ms=3_600_000, variant=Variant.HIDDEN_SCORE))
     told.begin().score(1, 1.5678, message="loss was 1.5678").close()
-    for arguments in (("status",), ("status", "--json"), ("status", "--line"), ("history",), ("history", "--json")):
+    for arguments in (
+        ("status",),
+        ("status", "--json"),
+        ("status", "--line"),
+        ("history",),
+        ("history", "--json"),
+    ):
         assert "1.5678" not in run(*arguments, "-s", told.record.session).out
 
 

@@ -57,7 +57,11 @@ def test_score_json_is_the_row(run: Run, story: Told, host_for: HostFor) -> None
 
 
 def test_an_invalid_score_is_an_answer_and_no_failure(run: Run, story: Told, host_for: HostFor) -> None:
-    _scored(host_for, story().begin(), _row(status="invalid", raw=None, normalised=None, change=None, message="aten.div"))
+    _scored(
+        host_for,
+        story().begin(),
+        _row(status="invalid", raw=None, normalised=None, change=None, message="aten.div"),
+    )
     outcome = run("score")
     assert outcome.code == Exit.OK
     assert "invalid" in outcome.out
@@ -65,7 +69,9 @@ def test_an_invalid_score_is_an_answer_and_no_failure(run: Run, story: Told, hos
 
 
 def test_our_own_failure_ends_a_score_with_5(run: Run, story: Told, host_for: HostFor) -> None:
-    _scored(host_for, story().begin(), _row(status="infrastructure", raw=None, normalised=None, message="disk"))
+    _scored(
+        host_for, story().begin(), _row(status="infrastructure", raw=None, normalised=None, message="disk")
+    )
     assert run("score").code == Exit.INFRASTRUCTURE
 
 
@@ -117,7 +123,10 @@ def test_a_check_that_broke_is_not_held_against_the_work(run: Run, story: Told, 
 
 
 def test_an_accepted_check_is_0(run: Run, story: Told, host_for: HostFor) -> None:
-    host_for(story().begin().record, check={"snapshot": 1, "accepted": True, "problems": [], "seconds": 0.5, "fault": None})
+    host_for(
+        story().begin().record,
+        check={"snapshot": 1, "accepted": True, "problems": [], "seconds": 0.5, "fault": None},
+    )
     assert run("check").code == Exit.OK
 
 
@@ -140,11 +149,17 @@ def test_an_unknown_pause_reason_lists_the_known_ones(run: Run, story: Told) -> 
     assert "infrastructure" in outcome.err
 
 
-def test_resume_goes_on_after_a_pause_and_begins_what_has_not_begun(run: Run, story: Told, host_for: HostFor) -> None:
+def test_resume_goes_on_after_a_pause_and_begins_what_has_not_begun(
+    run: Run, story: Told, host_for: HostFor
+) -> None:
     told = story().begin()
     host = host_for(told.record)
     assert run("resume").code == Exit.OK
-    assert [name for name, _ in host.asked] == ["participant:status", "participant:resume", "participant:status"]
+    assert [name for name, _ in host.asked] == [
+        "participant:status",
+        "participant:resume",
+        "participant:status",
+    ]
 
     waiting = story()
     waiting.score(0, 2.0, starting=True)
@@ -154,7 +169,9 @@ def test_resume_goes_on_after_a_pause_and_begins_what_has_not_begun(run: Run, st
     assert len(other.parameters_of("participant:consent")["rules_sha256"]) == 64
 
 
-def test_nothing_begins_without_consent_or_a_terminal_to_ask_on(run: Run, story: Told, host_for: HostFor) -> None:
+def test_nothing_begins_without_consent_or_a_terminal_to_ask_on(
+    run: Run, story: Told, host_for: HostFor
+) -> None:
     waiting = story()
     waiting.score(0, 2.0, starting=True)
     host = host_for(waiting.record)
@@ -189,7 +206,9 @@ def test_each_fault_of_the_host_has_its_code(
     assert run("note", "x").code == code
 
 
-@pytest.mark.parametrize("command", [("score",), ("check",), ("note", "x"), ("pause",), ("resume",), ("submit", "--yes")])
+@pytest.mark.parametrize(
+    "command", [("score",), ("check",), ("note", "x"), ("pause",), ("resume",), ("submit", "--yes")]
+)
 def test_a_closed_session_is_never_acted_upon(run: Run, story: Told, command: tuple[str, ...]) -> None:
     told = story().begin().close()
     before = told.record.log.read_bytes()

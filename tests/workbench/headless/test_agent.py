@@ -58,7 +58,9 @@ def test_an_agent_that_never_ends_is_ended_at_the_deadline_with_all_it_started(
     assert result["status"]["deadline_at"] is not None
     assert result["status"]["counted"]["raw"] == 3.0
     child = Path(f"/proc/{(tmp_path / 'child').read_text().strip()}")
-    wait_for(lambda: not child.exists() or "Z" in (child / "stat").read_text().split()[2], what="the child's end")
+    wait_for(
+        lambda: not child.exists() or "Z" in (child / "stat").read_text().split()[2], what="the child's end"
+    )
 
 
 def test_an_agent_that_fails_is_a_record_all_the_same(run: Run, home: Path, options: tuple[str, ...]) -> None:

@@ -93,9 +93,9 @@ def test_a_folder_swapped_for_a_link_at_any_moment_leads_nowhere(root: Path) -> 
         while not stop.is_set():
             # The writer makes the folder where it is missing: then this one goes.
             with contextlib.suppress(OSError):
-                os.rename(root / "folder", root / f"kept-{os.urandom(4).hex()}")
-                os.symlink(outside, root / "folder")
-                os.unlink(root / "folder")
+                (root / "folder").rename(root / f"kept-{os.urandom(4).hex()}")
+                (root / "folder").symlink_to(outside)
+                (root / "folder").unlink()
 
     swapper = threading.Thread(target=swap)
     swapper.start()

@@ -60,7 +60,9 @@ def test_every_answer_carries_the_time_left_refusals_too(agent: Started) -> None
     assert left == sorted(left, reverse=True)
 
 
-def test_the_record_has_the_shape_of_one_made_by_hand(agent: Started, home: Path, run: Run, tmp_path: Path) -> None:
+def test_the_record_has_the_shape_of_one_made_by_hand(
+    agent: Started, home: Path, run: Run, tmp_path: Path
+) -> None:
     """The same steps through the command line and through an agent give the same kinds of events."""
     one = agent("tiny_sum", "--isolation", "none", "--workdir", str(tmp_path / "agent"))
     one.ask("session.start")
@@ -76,7 +78,19 @@ def test_the_record_has_the_shape_of_one_made_by_hand(agent: Started, home: Path
     wait_for(lambda: bool(one.heard("closed")), what="the end")
     (first,) = Store(home).records()
 
-    assert run("start", "tiny_sum", "--detach", "--yes", "--isolation", "none", "--workdir", str(tmp_path / "hand")).code == 0
+    assert (
+        run(
+            "start",
+            "tiny_sum",
+            "--detach",
+            "--yes",
+            "--isolation",
+            "none",
+            "--workdir",
+            str(tmp_path / "hand"),
+        ).code
+        == 0
+    )
     second = next(record for record in Store(home).records() if record != first)
     run("brief")
     (tmp_path / "hand" / "answer.txt").write_text("5")
@@ -86,7 +100,8 @@ def test_the_record_has_the_shape_of_one_made_by_hand(agent: Started, home: Path
     wait_for(second.closed, what="the end")
     steady = {"heartbeat", "health_changed", "activity_seen", "score_progressed"}
     by_agent, by_hand = (
-        [event.kind for event in read_log(record.log).events if event.kind not in steady] for record in (first, second)
+        [event.kind for event in read_log(record.log).events if event.kind not in steady]
+        for record in (first, second)
     )
     assert by_agent == by_hand
     assert set(by_agent) <= set(BODY_OF)
@@ -120,7 +135,10 @@ def test_binary_files_travel_as_base64(agent: Started) -> None:
     one.ask("write_file", path="w.bin", content=content, encoding="base64")
     read = one.ask("read_file", path="w.bin")
     assert (read["content"], read["encoding"], read["size"], read["more"]) == (content, "base64", 3, False)
-    assert one.refused("write_file", path="w.bin", content="***", encoding="base64")["code"] == Fault.BAD_PARAMETERS
+    assert (
+        one.refused("write_file", path="w.bin", content="***", encoding="base64")["code"]
+        == Fault.BAD_PARAMETERS
+    )
 
 
 def test_paths_stay_in_the_work_folder(agent: Started, tmp_path: Path) -> None:
@@ -154,7 +172,9 @@ def test_the_deadline_ends_commands_and_is_told(agent: Started) -> None:
     assert one.ask("status")["counted"]["raw"] == 8.0, "the final state is scored"
 
 
-def test_an_agent_that_hangs_up_leaves_its_session_and_may_take_it_up_again(agent: Started, home: Path) -> None:
+def test_an_agent_that_hangs_up_leaves_its_session_and_may_take_it_up_again(
+    agent: Started, home: Path
+) -> None:
     one = agent()
     one.ask("session.start")
     assert one.hang_up() == Exit.OK
@@ -204,11 +224,16 @@ def test_nonsense_is_answered_and_ends_nothing(agent: Started) -> None:
     assert one.refused("score", volume=11)["code"] == Fault.BAD_PARAMETERS
     assert one.refused("exec")["code"] == Fault.BAD_PARAMETERS
     wait_for(lambda: len(one.notifications) == 4)
-    assert {message["error"]["code"] for message in one.notifications} == {Fault.NOT_JSON, Fault.NOT_A_REQUEST}
+    assert {message["error"]["code"] for message in one.notifications} == {
+        Fault.NOT_JSON,
+        Fault.NOT_A_REQUEST,
+    }
 
 
 def test_hidden_scores_are_hidden_from_an_agent_too(agent: Started, tmp_path: Path) -> None:
-    one = agent("tiny_sum", "--isolation", "none", "--variant", "hidden_score", "--workdir", str(tmp_path / "w"))
+    one = agent(
+        "tiny_sum", "--isolation", "none", "--variant", "hidden_score", "--workdir", str(tmp_path / "w")
+    )
     one.ask("session.start")
     one.ask("write_file", path="answer.txt", content="7.125")
     scored = one.ask("score")

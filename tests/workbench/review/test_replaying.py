@@ -99,11 +99,11 @@ async def test_the_list_of_events_goes_where_one_is_chosen(story: Told) -> None:
 async def test_playing_reaches_the_end_and_cuts_idle_time_short(story: Told) -> None:
     source = _source(story)
     source.speed = 3600
+    stopped = asyncio.Event()
+    source.moved = lambda: None if source.playing else stopped.set()
     await source.start()
     source.toggle()
-    async with asyncio.timeout(20):
-        while source.playing:
-            await asyncio.sleep(0.02)
+    await asyncio.wait_for(stopped.wait(), 20)
     assert source.moment.position == source.film.length
     await source.close()
 

@@ -32,7 +32,11 @@ def test_each_kind_of_trouble_is_flagged_with_its_evidence(story: Told) -> None:
     told.tell(e.RecordingGap(2, "disk full", 512))
     told.tell(e.ShellOpened(None, "tmux", 77))
     told.tell(e.Interrupted(e.InterruptionCause.REBOOT, 1000, counted=False))
-    told.tell(e.SnapshotTaken(2, e.SnapshotReason.PERIODIC, "partial", "c" * 40, "b" * 40, 1, 1, 0, 0.1, skipped_count=3))
+    told.tell(
+        e.SnapshotTaken(
+            2, e.SnapshotReason.PERIODIC, "partial", "c" * 40, "b" * 40, 1, 1, 0, 0.1, skipped_count=3
+        )
+    )
     told.tell(e.HealthChanged(e.Part.RECORDER, e.Light.RED, "no space"))
     told.clock.step_wall(-10_800)
     told.note("after the step")
@@ -44,7 +48,14 @@ def test_each_kind_of_trouble_is_flagged_with_its_evidence(story: Told) -> None:
 
 
 def test_an_ordinary_session_in_a_sandbox_has_no_flags(story: Told) -> None:
-    told = story(isolation=e.IsolationFound(e.Isolation.SANDBOX)).begin().score(1, 1.5).note("fine").pause(5).close()
+    told = (
+        story(isolation=e.IsolationFound(e.Isolation.SANDBOX))
+        .begin()
+        .score(1, 1.5)
+        .note("fine")
+        .pause(5)
+        .close()
+    )
     assert _flags(told) == {}
 
 
@@ -106,7 +117,8 @@ def test_the_chart_is_sound_svg_for_any_scores(
     values: list[float], direction: Direction, anchors: Anchors | None
 ) -> None:
     rows = [
-        ScoreRow(n, "", n * 1000, status=ScoreStatus.VALID, raw=value, note="<&>") for n, value in enumerate(values)
+        ScoreRow(n, "", n * 1000, status=ScoreStatus.VALID, raw=value, note="<&>")
+        for n, value in enumerate(values)
     ]
     rows.append(ScoreRow(len(rows), "", 5000, status=ScoreStatus.INVALID))
     drawing = score_chart(rows, anchors, direction, 10_000, "ln(loss) <raw>")
