@@ -7,7 +7,10 @@ Errors, drawn once (each says what was tried, with what, why not, what to do)::
     ├── EnvironmentUnknown       no environment of that slug; names the nearest
     ├── ProfileUnavailable       this machine or version cannot run the profile
     ├── AssetsMissing            prepare has not run, or its files are damaged
-    └── SealBroken               a sealed archive cannot be opened
+    ├── SealBroken               a sealed archive cannot be opened
+    ├── WorkerUnavailable        a worker could not be started (environments.worker)
+    ├── CallFailed               the environment's process reported a fault or died (environments.calls)
+    └── CalibrationFailed        the starting or the reference solution got no valid score (environments.calibrate)
 """
 
 from __future__ import annotations

@@ -58,6 +58,8 @@ class Guarded:
     """`the log`, `protected assets`, ..."""
     path: Path
     """A file, a folder or a socket."""
+    decisive: bool = True
+    """Whether the level does not hold when this is reached; otherwise reaching it is only written down."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,7 @@ class Attempt:
     name: str
     got_through: bool
     said: str
+    decisive: bool = True
 
     def line(self) -> str:
         return f"{self.name}: {'REACHED' if self.got_through else 'out of reach'} ({self.said})"
@@ -83,7 +86,11 @@ class Candidate:
 
     @property
     def holds(self) -> bool:
-        return self.failure is None and bool(self.attempts) and not any(a.got_through for a in self.attempts)
+        return (
+            self.failure is None
+            and bool(self.attempts)
+            and not any(a.got_through and a.decisive for a in self.attempts)
+        )
 
     def evidence(self) -> tuple[str, ...]:
         if self.failure is not None:
@@ -142,7 +149,9 @@ def try_level(
     except ValueError:
         said = done.stderr.decode(errors="replace").strip()[-300:]
         return Candidate(level, failure=f"the probe did not answer (exit code {done.returncode}): {said}")
-    return Candidate(level, tuple(Attempt(a["name"], a["reached"], a["said"]) for a in found))
+    minor = {g.name for g in guarded if not g.decisive}
+    attempts = (Attempt(a["name"], a["reached"], a["said"], a["name"] not in minor) for a in found)
+    return Candidate(level, tuple(attempts))
 
 
 def unavailable(level: Isolation, surroundings: Surroundings) -> str | None:

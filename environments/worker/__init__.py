@@ -34,8 +34,8 @@ What the engine promises: own process tree (nothing survives), no network, scrub
 /tmp and HOME, limits on memory, processes, time, files and output. What was really in force stands in
 `outcome.confinement`. A worker that cannot start raises `WorkerUnavailable`: infrastructure, never a score.
 
-For several questions to one living worker (timing loops, batches) use `open_worker`, whose `ask` returns the same outcomes;
-after a `Failed` the worker is gone.
+For several questions to one living worker (timing loops, batches) use `open_worker`: `ask` returns the same outcomes, or
+`post` and `collect` it in two steps; after a `Failed` the worker is gone. `freeze` and `thaw` stop and resume it in between.
 """
 
 from environments.worker.jobs import (

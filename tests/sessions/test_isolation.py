@@ -126,6 +126,14 @@ def test_a_visible_socket_of_the_proctor_is_found_by_trying(house: House) -> Non
     assert found.level is Isolation.NONE
 
 
+@needs_sandbox
+def test_what_does_not_decide_is_written_down_all_the_same(house: House) -> None:
+    minor = Guarded("a public corpus", house.store / "public", decisive=False)
+    found = detect((*house.guarded, minor), house.surroundings, wanted=Isolation.SANDBOX)
+    assert found.level is Isolation.SANDBOX
+    assert "sandbox: a public corpus: REACHED (read)" in found.evidence
+
+
 def test_probing_leaves_nothing_in_the_guarded_folders(house: House) -> None:
     detect(house.guarded, house.surroundings)
     assert [p.name for p in (house.store / "protected").iterdir()] == ["answers"]
