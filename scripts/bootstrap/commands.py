@@ -7,7 +7,7 @@ from pathlib import Path
 
 from scripts.bootstrap import checks, machine, on_path
 from scripts.bootstrap.installation import Installation, install
-from scripts.bootstrap.opening import command_to_open
+from scripts.bootstrap.opening import activated, command_to_open
 from scripts.bootstrap.pip import child_environment
 from scripts.bootstrap.talk import Exit, Stopped, Talk
 
@@ -56,7 +56,7 @@ def start(arguments: list[str], root: Path, talk: Talk) -> Exit:
     terminal = machine.has_terminal()
     command = command_to_open(installation, environment, options, talk, terminal=terminal)
     talk.line(f"  opening: rebench-workbench {' '.join(command[1:])}")
-    os.execve(command[0], command, child_environment())  # noqa: S606 - a fixed program, no shell
+    os.execve(command[0], command, activated(installation))  # noqa: S606 - a fixed program, no shell
 
 
 def test(arguments: list[str], root: Path, talk: Talk) -> int:

@@ -1,6 +1,7 @@
 """Opens a session, or goes back to the one that is already going on."""
 
 import json
+import os
 import subprocess
 
 from scripts.bootstrap.installation import Installation
@@ -28,7 +29,17 @@ def command_to_open(
     talk.line(
         f"  a session of {environment} is open, {live}: going back to it (another one: scripts/start {environment} {NEW})"
     )
-    return [program, "attach" if terminal else "status", live]
+    return [program, "attach", live] if terminal else [program, "status", "--session", live]
+
+
+def activated(installation: Installation) -> dict[str, str]:
+    """Our environment with the virtual one activated, so that `python` has torch in what the session opens."""
+    environment = child_environment()
+    inherited = environment.get("PATH", os.defpath)
+    return environment | {
+        "VIRTUAL_ENV": str(installation.venv),
+        "PATH": f"{installation.venv / 'bin'}{os.pathsep}{inherited}",
+    }
 
 
 def live_session(installation: Installation, environment: str) -> str | None:

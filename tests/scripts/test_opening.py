@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from scripts.bootstrap.installation import Installation
-from scripts.bootstrap.opening import command_to_open
+from scripts.bootstrap.opening import activated, command_to_open
 from scripts.bootstrap.talk import Talk
 
 OLDER = {
@@ -47,7 +47,7 @@ def test_the_newest_open_session_of_a_person_is_gone_back_to(tmp_path: Path, tal
 
 
 def test_without_a_terminal_the_open_session_is_described(tmp_path: Path, talk: Talk) -> None:
-    assert opened(tmp_path, talk, [NEWER], terminal=False) == ["status", "s-2"]
+    assert opened(tmp_path, talk, [NEWER], terminal=False) == ["status", "--session", "s-2"]
 
 
 def test_a_new_one_can_be_asked_for(tmp_path: Path, talk: Talk) -> None:
@@ -69,3 +69,11 @@ def test_a_list_that_cannot_be_had_does_not_keep_anybody_from_starting(
 ) -> None:
     place = installation(tmp_path, printed, code)
     assert command_to_open(place, "restricted_mlm", [], talk, terminal=True)[1] == "start"
+
+
+def test_what_is_opened_finds_the_virtual_environments_python_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin")
+    place = installation(tmp_path, "")
+    assert activated(place)["PATH"] == f"{place.venv}/bin:/usr/bin"
