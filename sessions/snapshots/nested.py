@@ -6,8 +6,6 @@ import re
 import stat
 from collections.abc import Mapping
 
-from git.index.fun import read_cache
-
 from sessions.snapshots.contents import open_regular
 from sessions.snapshots.folders import MODE, MTIME, SIZE, is_folder, opened
 from sessions.snapshots.names import child, shown
@@ -87,6 +85,8 @@ def _status(
     """How many files the index tracks, and how many of them look changed beside it."""
     if index is None:
         return 0, 0, None
+    from git.index.fun import read_cache
+
     try:
         _, entries, _, _ = read_cache(io.BytesIO(index))
     except Exception as error:  # noqa: BLE001 - a parser meant for honest files, given a stranger's

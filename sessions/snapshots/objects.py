@@ -1,19 +1,21 @@
 """The bare repository: written by one `git fast-import` a snapshot, read by one lasting `git cat-file`."""
 
+from __future__ import annotations
+
 import hashlib
 import os
 import re
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock
-from typing import NamedTuple
-
-import git
-from git.exc import GitCommandError
+from typing import TYPE_CHECKING, NamedTuple
 
 from sessions.snapshots.names import from_tree
 from sessions.snapshots.values import SnapshotError
+
+if TYPE_CHECKING:
+    from git import Git
 
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 _CONFIGURATION = {
@@ -23,7 +25,7 @@ _CONFIGURATION = {
     "core.excludesFile": os.devnull,
     "core.fsmonitor": "false",
     "core.logAllRefUpdates": "false",
-    "core.fsync": "committed,loose-object",
+    "core.fsync": "committed,loose-object,reference",
     "fastimport.unpackLimit": "0",
     "gc.auto": "0",
     "maintenance.auto": "false",
@@ -67,6 +69,10 @@ class TreeEntry(NamedTuple):
     oid: str
 
 
+class Unwritten(Exception):
+    """git did not do what it was asked; the text is its own complaint."""
+
+
 class Broken(Exception):
     """An object is missing or is not what its name says."""
 
@@ -77,17 +83,37 @@ class Objects:
     def __init__(self, git_dir: Path) -> None:
         self.git_dir = git_dir.absolute()
         self._lock = RLock()
-        self._git: git.Git | None = None
+        self._git: Git | None = None
 
     @property
-    def git(self) -> git.Git:
+    def git(self) -> Git:
         if self._git is None:
-            self._git = git.Git(os.fspath(self.git_dir))
+            from git import Git  # 40 ms that a reader of plain values need not spend
+
+            self._git = Git(os.fspath(self.git_dir))
             self._git.update_environment(**quiet_environment(self.git_dir))
         return self._git
 
+    @contextmanager
+    def complaints(self) -> Iterator[None]:
+        """GitPython's errors as one of ours."""
+        from git.exc import CommandError
+
+        try:
+            yield
+        except CommandError as error:
+            raise Unwritten(str(error.stderr or error).strip()) from error
+
+    def repack(self) -> None:
+        with self.complaints():
+            self.git.repack("-a", "-d", "-f", "-q")
+
     def create(self) -> None:
         self.git_dir.mkdir(mode=0o700)
+        with self.complaints():
+            self._initialise()
+
+    def _initialise(self) -> None:
         # Not `--bare`, which refuses to work where GIT_WORK_TREE is set at all.
         self.git.init("--quiet", "--template=", "--initial-branch=none", "--object-format=sha1")
         self.git.config("--local", "--unset", "core.worktree")
@@ -128,7 +154,7 @@ class Objects:
         with self._lock:
             try:
                 found, data = self._look_up(oid)
-            except (ValueError, OSError, GitCommandError) as error:
+            except (ValueError, OSError, Unwritten) as error:
                 self.git.clear_cache()
                 raise Broken(f"the {kind} {oid} cannot be read: {str(error).strip()}") from error
         if found != kind:
@@ -136,15 +162,17 @@ class Objects:
         return data
 
     def _look_up(self, oid: str) -> tuple[str, bytes]:
-        _, kind, _, data = self.git.get_object_data(oid)
+        with self.complaints():
+            _, kind, _, data = self.git.get_object_data(oid)
         name: str | bytes = kind  # bytes, whatever GitPython's annotation says
         return (name.decode() if isinstance(name, bytes) else name), data
 
     def size(self, oid: str) -> int | None:
         with self._lock:
             try:
-                return int(self.git.get_object_header(oid)[2])
-            except (ValueError, OSError, GitCommandError):
+                with self.complaints():
+                    return int(self.git.get_object_header(oid)[2])
+            except (ValueError, OSError, Unwritten):
                 self.git.clear_cache()
                 return None
 
@@ -161,11 +189,12 @@ class Objects:
 
     def patch(self, old: str, new: str) -> str:
         """Unified text from one blob to another, without the header that names them."""
-        text = self.git.execute(
-            ["git", "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-prefix", old, new],
-            stdout_as_string=False,
-            strip_newline_in_stdout=False,
-        )
+        command = ["git", "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-prefix", old, new]
+        try:
+            with self.complaints():
+                text = self.git.execute(command, stdout_as_string=False, strip_newline_in_stdout=False)
+        except Unwritten as error:
+            raise Broken(f"the blobs {old} and {new} cannot be compared: {error}") from error
         lines = bytes(text).decode("utf-8", "backslashreplace")
         start = lines.find("\n@@ ")
         return lines[start + 1 :] if start >= 0 else ""

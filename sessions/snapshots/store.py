@@ -6,15 +6,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
-from git.exc import GitCommandError
-
 from sessions.snapshots import tree
 from sessions.snapshots.artifacts import Artifacts
 from sessions.snapshots.checkout import check_out
 from sessions.snapshots.diff import compare
 from sessions.snapshots.folders import open_root
 from sessions.snapshots.lock import StoreLock
-from sessions.snapshots.objects import Broken, Objects, resolve
+from sessions.snapshots.objects import Broken, Objects, Unwritten, resolve
 from sessions.snapshots.reading import Tools
 from sessions.snapshots.rules import Rules
 from sessions.snapshots.since import changed
@@ -66,10 +64,8 @@ class SnapshotStore:
             raise SnapshotError(f"cannot create a snapshot store: {store._objects.git_dir} is there already")
         try:
             store._objects.create()
-        except GitCommandError as error:
-            raise SnapshotError(
-                f"git cannot create {store._objects.git_dir}: {error.stderr.strip()}"
-            ) from error
+        except Unwritten as error:
+            raise SnapshotError(f"git cannot create {store._objects.git_dir}: {error}") from error
         store._artifacts.create()
         return store
 
@@ -209,7 +205,7 @@ class SnapshotStore:
             for leftover in git_dir.glob(pattern):
                 leftover.unlink(missing_ok=True)
         self._artifacts.sweep()
-        with suppress(Broken, GitCommandError):  # a damaged store keeps everything
+        with suppress(Broken, Unwritten):  # a damaged store keeps everything
             held = set().union(*self._taker.references(self._objects.numbers()).values())
             for digest, _ in list(self._artifacts.all()):
                 if digest not in held:
@@ -235,11 +231,9 @@ class SnapshotStore:
             self._clear_leftovers()
             self._taking.touch(0o600)
             try:
-                self._objects.git.repack("-a", "-d", "-f", "-q")
-            except GitCommandError as error:
-                raise SnapshotError(
-                    f"git cannot repack {self._objects.git_dir}: {error.stderr.strip()}"
-                ) from error
+                self._objects.repack()
+            except Unwritten as error:
+                raise SnapshotError(f"git cannot repack {self._objects.git_dir}: {error}") from error
             self._taking.unlink(missing_ok=True)
             self._objects.close()
 

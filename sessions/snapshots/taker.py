@@ -5,21 +5,19 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from git.exc import CommandError
-
 from sessions.snapshots import memory as memories
 from sessions.snapshots import tree
 from sessions.snapshots.artifacts import Artifacts
 from sessions.snapshots.folders import open_root
 from sessions.snapshots.lock import Held
 from sessions.snapshots.memory import Memory
-from sessions.snapshots.objects import Broken, Objects
+from sessions.snapshots.objects import Broken, Objects, Unwritten
 from sessions.snapshots.reading import Tools
 from sessions.snapshots.room import Room
 from sessions.snapshots.take import Request, Taken, take_into
 from sessions.snapshots.tally import condensed
 from sessions.snapshots.values import Manifest, SkippedPath, Snapshot, SnapshotPolicy, SnapshotStatus
-from sessions.snapshots.writing import Import, Unwritten
+from sessions.snapshots.writing import Import
 
 _LISTED_IN_EVENT = 100
 
@@ -55,7 +53,7 @@ class Taker:
                     raise
                 # Something earlier may be damaged: go by nothing that was stored before.
                 return self._attempt(work_tree, self._on_sound_ground(request), None, room, held, began)
-        except (OSError, Unwritten, Broken, CommandError) as error:
+        except (OSError, Unwritten, Broken) as error:
             return self._failed(request.number, began, held, f"cannot snapshot {work_tree}: {error}", room)
 
     def _attempt(

@@ -3,11 +3,7 @@
 from contextlib import suppress
 from subprocess import PIPE, Popen
 
-from sessions.snapshots.objects import EMPTY_TREE, Objects
-
-
-class Unwritten(Exception):
-    """git did not finish writing; the text is its own complaint."""
+from sessions.snapshots.objects import EMPTY_TREE, Objects, Unwritten
 
 
 class Import:
@@ -16,12 +12,13 @@ class Import:
     def __init__(self, objects: Objects, lock: int) -> None:
         self._objects = objects
         # The lock goes with the process, so that nobody believes the store idle while git outlives us.
-        started = objects.git.execute(
-            ["git", "fast-import", "--quiet", "--done", "--depth=0"],
-            istream=PIPE,
-            as_process=True,
-            pass_fds=(lock,),
-        )
+        with objects.complaints():
+            started = objects.git.execute(
+                ["git", "fast-import", "--quiet", "--done", "--depth=0"],
+                istream=PIPE,
+                as_process=True,
+                pass_fds=(lock,),
+            )
         assert started.proc is not None
         self._process: Popen[bytes] = started.proc
         started.proc = None  # GitPython would end it with the wrapper; we do
