@@ -177,7 +177,7 @@ def test_preparing_shows_progress_and_tells_what_was_made(home: Path) -> None:
 def test_env_commands_list_show_check_and_prepare(run: Run) -> None:
     listed = json.loads(run("env", "list", "--json").out)["environments"]
     assert "tiny_sum" in {environment["slug"] for environment in listed}
-    assert "larger" not in run("env", "show", "tiny_sum").err
+    assert "A second of work." in run("env", "show", "tiny_sum").out
     assert json.loads(run("env", "show", "tiny_sum", "--json").out)["direction"] == "higher"
     unprepared = run("env", "check", "tiny_sum")
     assert unprepared.code == Exit.ENVIRONMENT
