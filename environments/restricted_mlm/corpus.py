@@ -13,8 +13,9 @@ import msgspec
 
 from environments.contract import AssetsMissing, PrepareRequest, Progress, ReportProgress
 from environments.kit.bpe import END, MASK, encode_documents, load_bpe, train_bpe
-from environments.kit.sources import Document, derived_file, load_documents
-from environments.kit.splits import Draw, split_documents
+from environments.kit.hub import hub_documents
+from environments.kit.sources import Document, derived_file, load_documents, load_sources, wheel_documents
+from environments.kit.splits import Draw, duplicate_groups, split_documents
 from environments.kit.tokens import token_file_bytes, write_whole
 from environments.restricted_mlm.settings import Keys, MlmSettings
 
@@ -45,10 +46,11 @@ def prepare_corpus(request: PrepareRequest, settings: MlmSettings, keys: Keys, r
         report(Progress(stage="the token files are there and whole", fraction=1.0))
         return
     report(Progress(stage="reading the corpus", fraction=0.05))
-    documents = _documents(settings)
+    documents, groups = _documents(settings, request.assets.protected / "downloads")
     report(Progress(stage="dividing the documents", fraction=0.2))
     parts = split_documents(
         documents,
+        groups,
         {
             "scoring": Draw(settings.scoring_share, keys.scoring_seed),
             "control": Draw(settings.control_share, keys.control_seed),
@@ -98,12 +100,24 @@ def _is_whole(folder: Path, recipe: str) -> bool:
     )
 
 
-def _documents(settings: MlmSettings) -> list[Document]:
-    if settings.corpus == "hub":
-        from environments.restricted_mlm.hub import hub_documents
-
-        return hub_documents(settings)
-    return load_documents(settings.corpus)
+def _documents(settings: MlmSettings, downloads: Path) -> tuple[list[Document], list[list[str]]]:
+    """Return every document and which of them must stay on one side."""
+    sources = load_sources()
+    documents: list[Document] = []
+    groups: list[list[str]] = []
+    for corpus in settings.corpora:
+        if corpus in sources.sources:
+            found = load_documents(corpus, sources)
+            groups += duplicate_groups(found)
+        else:
+            found = (
+                hub_documents(settings.hub_dataset, settings.hub_split, settings.hub_documents)
+                if corpus == "hub"
+                else wheel_documents(corpus, downloads, sources)
+            )
+            groups += [[document.name] for document in found]
+        documents += found
+    return documents, groups
 
 
 def _vocabulary(request: PrepareRequest, settings: MlmSettings, train: Sequence[Document]) -> tuple[Tokenizer, Path]:

@@ -16,10 +16,10 @@ KEYS_ARCHIVE = Path(__file__).parent / "protected" / "keys.sealed"
 class MlmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """`[profiles.<name>.settings]`."""
 
-    corpus: str
-    """A name in `kit/data/SOURCES.toml`, or `hub`."""
+    corpora: tuple[str, ...]
+    """Names in `kit/data/SOURCES.toml`, or `hub`."""
     vocabulary: int
-    """Entries, the mask token and the end-of-document token included."""
+    """Entries, the mask token included."""
     length: int
     """Tokens in one row."""
     vocabulary_file: str = ""
@@ -46,7 +46,12 @@ class MlmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     """Training of the starting weights where none are shipped."""
     device: str = "cpu"
     hub_dataset: str = ""
+    """Repository of the hub, or a folder in its layout."""
+    hub_split: str = "train"
     hub_documents: int = 0
+    """How many documents to take from its beginning."""
+    hub_tokenizer: str = ""
+    """Tokenizer of the hub to use instead of our own; the mask token is added as its last entry."""
 
 
 class Keys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

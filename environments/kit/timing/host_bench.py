@@ -1,0 +1,121 @@
+"""The scorer's side on the host: NumPy arrays in shared memory, a frozen worker while inputs are written, our clock."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from environments.kit.timing.bench import Interval
+from environments.kit.timing.cases import Case, Mismatch, Workload
+from environments.kit.timing.layout import INPUTS, OUTPUTS, Layout, elements
+from environments.kit.timing.regions import HostRegion
+from environments.kit.timing.serve import view
+from environments.worker import Failed
+from environments.worker.run import Worker
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_SAMPLE = 4096
+"""Positions read before the clock stops: a thousandth of the work left undone escapes 20 calls once in 10^35."""
+_CACHE_BYTES = 64 * 2**20
+
+
+class HostBench:
+    """Shared memory for one layout, and the private copies that answers are judged by."""
+
+    device = "cpu"
+
+    def __init__(self, workload: Workload, slots: int) -> None:
+        import numpy as np
+
+        self.workload = workload
+        self.layout = Layout(workload.inputs, workload.output, slots)
+        self._in = HostRegion("timing-inputs", self.layout.input_bytes, read_only=True)
+        self._out = HostRegion("timing-outputs", self.layout.output_bytes, read_only=False)
+        self.descriptors = {INPUTS: self._in.descriptor, OUTPUTS: self._out.descriptor}
+        self._chance = np.random.Generator(np.random.SFC64())
+        self._own: dict[int, tuple[Case, list[Any]]] = {}
+        self._sampled: dict[int, tuple[Any, Any]] = {}
+        self._found: dict[int, Any] = {}
+        self._scratch = np.zeros(_CACHE_BYTES, dtype=np.uint8)
+
+    def close(self) -> None:
+        self._in.close()
+        self._out.close()
+
+    def interval(
+        self, worker: Worker, number: int, cases: Sequence[Case], seconds: float, *, timed: bool = False
+    ) -> Interval | Failed:
+        """Let the worker answer fresh inputs of `cases`, one a slot, and return how long that took."""
+        calls = [(slot, case.shapes.as_json()) for slot, case in enumerate(cases)]
+        body = {"do": "call", "number": number, "calls": calls, "timed": timed}
+        worker.freeze()
+        for slot, case in enumerate(cases):
+            self._write(slot, case)
+        places = [self._draw_places(slot, case) for slot, case in enumerate(cases)]
+        self._scratch += 1
+        began = time.perf_counter()
+        worker.thaw()
+        outcome = worker.ask(body, {}, seconds)
+        seen = [output[place] for output, place in places]
+        took = time.perf_counter() - began
+        if isinstance(outcome, Failed):
+            return outcome
+        for slot, case in enumerate(cases):
+            self._sampled[slot] = (places[slot][1], seen[slot])
+            self._found[slot] = self._output(slot, case).copy()
+        return Interval.of(took, len(cases), outcome)
+
+    def verify(self, slot: int) -> Mismatch | None:
+        """Compare what came out of a slot with the right answer, at the clock's end and just after it."""
+        import numpy as np
+
+        case, inputs = self._own[slot]
+        expected = np.asarray(self.workload.expected(inputs)).reshape(case.shapes.output)
+        found = self._found[slot]
+        place, seen = self._sampled[slot]
+        if self.workload.tolerance != (0.0, 0.0) or not np.array_equal(expected, found):
+            unequal = self._unequal(expected, found).reshape(-1)
+            if unequal.any():
+                at = int(unequal.argmax())
+                values = float(expected.reshape(-1)[at]), float(found.reshape(-1)[at])
+                return Mismatch(case.name, at, *values, int(unequal.sum()))
+        early = self._unequal(expected.reshape(-1)[place], seen)
+        if early.any():
+            return Mismatch(case.name, int(place[early.argmax()]), 0.0, 0.0, int(early.sum()), late=True)
+        return None
+
+    def _write(self, slot: int, case: Case) -> None:
+        inputs = list(case.draw(self._chance))
+        self._own[slot] = (case, inputs)
+        for index, (block, array) in enumerate(zip(self.layout.inputs, inputs, strict=True)):
+            place = self.layout.input_place(slot, index)
+            view(self._in.memory, block.dtype, case.shapes.inputs[index], place)[...] = array
+        whole = view(self._out.memory, "uint8", (self.layout.output.stride,), self.layout.output_place(slot))
+        whole[...] = os.urandom(1)[0]
+
+    def _output(self, slot: int, case: Case) -> np.ndarray[Any, Any]:
+        place = self.layout.output_place(slot)
+        array: np.ndarray[Any, Any] = view(
+            self._out.memory, self.layout.output.dtype, case.shapes.output, place
+        )
+        return array
+
+    def _draw_places(self, slot: int, case: Case) -> tuple[Any, Any]:
+        """Return the slot's output, flat, and the positions of it that stop the clock."""
+        import numpy as np
+
+        size = elements(case.shapes.output)
+        places = self._chance.integers(0, size, min(_SAMPLE, size)) if size else np.zeros(0, np.int64)
+        return self._output(slot, case).reshape(-1), np.sort(places)
+
+    def _unequal(self, expected: Any, found: Any) -> Any:
+        import numpy as np
+
+        relative, absolute = self.workload.tolerance
+        if relative == absolute == 0.0:
+            return expected != found
+        return ~np.isclose(found, expected, rtol=relative, atol=absolute)

@@ -1,0 +1,333 @@
+"""Times a submission: checks, warm-ups, timed intervals, and a known function for what the harness itself costs."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import random
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from environments.contract import Progress, ReportProgress, ScoreStatus
+from environments.kit.timing.bench import KNOWN, Bench, Interval, opening, worker_job
+from environments.kit.timing.cases import Case
+from environments.kit.timing.spread import Spread, quietest, ratio
+from environments.worker import Answered, Failed, WorkerJob, WorkerLimits, WorkerUnavailable, open_worker
+from environments.worker.run import Worker
+
+FASTER_THAN_COPY = "faster-than-a-copy"
+_COPY_MARGIN = 0.97
+"""A result below this share of a copy's time is flagged: each input read once and each output written once takes a copy."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How one submission is timed."""
+
+    seconds: float
+    """For the timed part; it ends earlier once the median is certain enough."""
+    call_seconds: float
+    """For one interval to be answered."""
+    open_seconds: float
+    """For importing the submission, compiling included."""
+    least: int = 20
+    """Timed intervals before certainty may end it."""
+    most: int = 400
+    relative_error: float = 0.005
+    warm_ups: tuple[int, int] = (2, 4)
+    """The number is drawn between these for each scoring, so that it cannot be counted on."""
+    known: int = 12
+    """Intervals of the known function, before and again after; or one beside each timed interval where `in_turn`."""
+    in_turn: bool = False
+    """Run the known function beside each timed interval, with the submission frozen."""
+    block: int = 5
+    """Consecutive intervals whose median counts as one stretch."""
+
+
+@dataclass(frozen=True)
+class Timed:
+    """What was measured. Times are milliseconds for one call."""
+
+    calls: Spread
+    """With the harness's own cost taken out."""
+    measured: Spread
+    """As the clock said."""
+    quiet: float
+    """Median of the quietest stretch, the harness's cost taken out."""
+    overhead: Spread
+    """What the harness costs, per call."""
+    copy: Spread
+    """The known function: one read and one write of everything."""
+    quiet_copy: float
+    against_copy: Spread | None
+    """The submission over the known function, interval by interval, where they ran in turn."""
+    warm_ups: int
+    checked: int
+    """Calls whose whole result was compared."""
+    flags: tuple[str, ...]
+    answered: Answered
+    series: tuple[float, ...] = field(repr=False, default=())
+    copies: tuple[float, ...] = field(repr=False, default=())
+
+    def details(self) -> dict[str, Any]:
+        """Return everything for the proctor, as plain JSON."""
+        spreads = {
+            name: msgspec.to_builtins(value)
+            for name in ("calls", "measured", "overhead", "copy", "against_copy")
+            if (value := getattr(self, name)) is not None
+        }
+        return {
+            "milliseconds": {**spreads, "quiet": self.quiet, "quiet_copy": self.quiet_copy},
+            "series": [round(ms, 5) for ms in self.series],
+            "warm_ups": self.warm_ups,
+            "checked_calls": self.checked,
+            "flags": list(self.flags),
+        }
+
+
+@dataclass(frozen=True)
+class NotTimed:
+    """Why there is no time, as a scoring status and a sentence for the participant."""
+
+    status: ScoreStatus
+    message: str
+    where: str | None = None
+    log: str = ""
+
+    @classmethod
+    def of(cls, failed: Failed) -> NotTimed:
+        return cls(failed.status, failed.message, failed.where, failed.log)
+
+
+class Refused(Exception):
+    """Carries a `NotTimed` out of the loop."""
+
+    def __init__(self, reason: NotTimed) -> None:
+        super().__init__(reason.message)
+        self.reason = reason
+
+
+class Conversation:
+    """One worker that serves a bench."""
+
+    def __init__(self, bench: Bench, worker: Worker, plan: Plan) -> None:
+        self._bench, self._worker, self._plan = bench, worker, plan
+        self._numbers = itertools.count(1)
+        self.checked = 0
+        self.last: Answered | None = None
+
+    def open(self) -> None:
+        """Let it map the memory and load its function.
+
+        Raises:
+            Refused.
+        """
+        outcome = self._worker.ask(opening(self._bench), {}, self._plan.open_seconds)
+        if isinstance(outcome, Failed):
+            raise Refused(NotTimed.of(outcome))
+        self.last = outcome
+
+    def run(self, cases: list[Case], *, judge: bool = True, timed: bool = False) -> Interval:
+        """Run one interval and compare all its results.
+
+        Raises:
+            Refused.
+        """
+        number = next(self._numbers)
+        interval = self._bench.interval(self._worker, number, cases, self._plan.call_seconds, timed=timed)
+        if isinstance(interval, Failed):
+            raise Refused(NotTimed.of(interval))
+        self.last = interval.answered
+        if interval.refused is not None:
+            message = f"{cases[0].name}: the result cannot be used: {interval.refused}"
+            raise Refused(NotTimed(ScoreStatus.INVALID, message, log=interval.answered.log))
+        if interval.late:
+            message = "the submission's process did not see the scorer's start in time"
+            raise Refused(NotTimed(ScoreStatus.TIMEOUT, message, log=interval.answered.log))
+        for slot in range(len(cases)) if judge else ():
+            if mismatch := self._bench.verify(slot):
+                raise Refused(NotTimed(ScoreStatus.INVALID, mismatch.sentence(), log=interval.answered.log))
+            self.checked += 1
+        return interval
+
+    @contextlib.contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Keep the worker still meanwhile."""
+        self._worker.freeze()
+        try:
+            yield
+        finally:
+            self._worker.thaw()
+
+    def conclude(self) -> Answered:
+        """End the worker and make sure that its last answer was its last word.
+
+        Raises:
+            Refused.
+        """
+        assert self.last is not None
+        outcome = self._worker.concluded(self.last)
+        if isinstance(outcome, Failed):
+            raise Refused(NotTimed.of(outcome))
+        assert isinstance(outcome, Answered)
+        return outcome
+
+
+def check_submission(bench: Bench, job: WorkerJob, plan: Plan, report: ReportProgress) -> NotTimed | None:
+    """Run the workload's checks alone; None means that all results were right."""
+    try:
+        with _conversation(bench, job, plan, report) as talk:
+            talk.open()
+            _run_checks(bench, talk, report)
+            talk.conclude()
+    except Refused as refused:
+        return refused.reason
+    return None
+
+
+def time_submission(
+    bench: Bench, job: WorkerJob, plan: Plan, chance: random.Random, report: ReportProgress
+) -> Timed | NotTimed:
+    """Time `job`'s function on the bench.
+
+    Raises:
+        WorkerUnavailable: a worker could not be started, or our own known function failed: not the submission's fault.
+    """
+    try:
+        if plan.in_turn:
+            with _known(bench, plan, job.limits) as known:
+                return _measure(bench, job, plan, chance, report, known)
+        before = _calibrate(bench, plan, job.limits, report)
+        timed = _measure(bench, job, plan, chance, report, None, before)
+    except Refused as refused:
+        return refused.reason
+    return timed
+
+
+def _measure(
+    bench: Bench,
+    job: WorkerJob,
+    plan: Plan,
+    chance: random.Random,
+    report: ReportProgress,
+    known: Conversation | None,
+    before: list[Interval] | None = None,
+) -> Timed:
+    """Check, warm up and time one submission; `known` runs in turn with it, or before and after."""
+    cases = [bench.workload.timed] * bench.layout.slots
+    timed: list[Interval] = []
+    copies: list[Interval] = list(before or ())
+    warm_ups = chance.randint(*plan.warm_ups)
+    with _conversation(bench, job, plan, report) as talk:
+        report(Progress(stage="importing the submission", fraction=None))
+        talk.open()
+        _run_checks(bench, talk, report)
+        began = time.monotonic()
+        surprises = {chance.randrange(plan.least + warm_ups): case for case in _full_size(bench)}
+        for number in itertools.count():
+            if number in surprises:
+                talk.run([surprises[number], *cases[1:]])
+            if known is not None:
+                with talk.frozen():
+                    copy = known.run(cases, judge=False, timed=True)
+            interval = talk.run(cases)
+            if number < warm_ups:
+                continue
+            timed.append(interval)
+            if known is not None:
+                copies.append(copy)
+            per_call = [i.seconds / i.calls for i in timed]
+            passed = time.monotonic() - began
+            report(Progress(stage="timing", fraction=min(1.0, passed / plan.seconds)))
+            if len(timed) >= plan.most or (passed >= plan.seconds and len(timed) >= 3):
+                break
+            if len(timed) >= plan.least and Spread.of(per_call).error <= plan.relative_error:
+                break
+        answered = talk.conclude()
+        checked = talk.checked
+    if known is None:
+        copies += _calibrate(bench, plan, job.limits, report)
+    return _summary(timed, copies, warm_ups, checked, answered, plan, in_turn=known is not None)
+
+
+def _summary(
+    timed: list[Interval],
+    copies: list[Interval],
+    warm_ups: int,
+    checked: int,
+    answered: Answered,
+    plan: Plan,
+    *,
+    in_turn: bool,
+) -> Timed:
+    costs = [1000 * o / i.calls for i in copies if (o := i.overhead) is not None]
+    inner = [1000 * i.inner / i.calls for i in copies if i.inner is not None]
+    if not costs:
+        raise WorkerUnavailable(
+            "the known function reported no time of its own; the harness cannot be calibrated"
+        )
+    overhead = Spread.of(costs)
+    measured = [1000 * i.seconds / i.calls for i in timed]
+    series = [max(ms - overhead.median, 0.0) or ms for ms in measured]
+    copy = Spread.of(inner)
+    calls = Spread.of(series)
+    limit = _COPY_MARGIN * (copy.least if in_turn else copy.median)
+    return Timed(
+        calls=calls,
+        measured=Spread.of(measured),
+        quiet=quietest(series, plan.block),
+        overhead=overhead,
+        copy=copy,
+        quiet_copy=quietest(inner, plan.block),
+        against_copy=ratio(series, inner) if in_turn else None,
+        warm_ups=warm_ups,
+        checked=checked,
+        flags=(FASTER_THAN_COPY,) if calls.median < limit else (),
+        answered=answered,
+        series=tuple(series),
+        copies=tuple(inner),
+    )
+
+
+def _run_checks(bench: Bench, talk: Conversation, report: ReportProgress) -> None:
+    cases = bench.workload.checks
+    for number, case in enumerate(cases):
+        report(Progress(stage=f"checking results: {case.name}", fraction=number / len(cases)))
+        talk.run([case])
+
+
+def _full_size(bench: Bench) -> list[Case]:
+    """Return the checks that look like timed calls; one each comes among the timed ones."""
+    return [case for case in bench.workload.checks if case.shapes == bench.workload.timed.shapes]
+
+
+def _calibrate(bench: Bench, plan: Plan, limits: WorkerLimits, report: ReportProgress) -> list[Interval]:
+    """Measure the known function alone: no process of the submission's lives meanwhile."""
+    report(Progress(stage="calibrating", fraction=None))
+    cases = [bench.workload.timed] * bench.layout.slots
+    with _known(bench, plan, limits) as known:
+        return [known.run(cases, judge=False, timed=True) for _ in range(plan.known + 2)][2:]
+
+
+@contextlib.contextmanager
+def _known(bench: Bench, plan: Plan, limits: WorkerLimits) -> Iterator[Conversation]:
+    job = worker_job(KNOWN, bench, limits)
+    with _conversation(bench, job, plan, lambda _progress: None) as talk:
+        try:
+            talk.open()
+            talk.run([bench.workload.timed] * bench.layout.slots, judge=False, timed=True)
+        except Refused as refused:
+            raise WorkerUnavailable(
+                f"our own known function failed: {refused.reason.message}\n{refused.reason.log}"
+            ) from refused
+        yield talk
+
+
+@contextlib.contextmanager
+def _conversation(bench: Bench, job: WorkerJob, plan: Plan, report: ReportProgress) -> Iterator[Conversation]:
+    with open_worker(job, report) as worker:
+        yield Conversation(bench, worker, plan)

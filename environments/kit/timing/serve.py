@@ -1,0 +1,166 @@
+"""The worker's side of timing: maps the shared memory, and calls the function when the scorer says so.
+
+Runs in the sandbox, in one process with the submission, so nothing it reports is believed: not its clock, not its word
+that the work is done. It is here to be fair to honest submissions and to put their mistakes into words.
+"""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from environments.kit.timing.layout import ARMED, DONE, FLAGS, GO, INPUTS, OUTPUTS, Layout, Shapes
+from environments.kit.timing.regions import map_region
+
+_ARMED_SECONDS = 30.0
+"""How long to watch for the scorer's start before giving up."""
+
+Function = Callable[..., Any]
+
+
+class ResultRefused(Exception):
+    """What the function returned is not an array of the kind asked for."""
+
+
+class Arrays(Protocol):
+    """The shared memory as arrays of the library that the function works with."""
+
+    def inputs(self, slot: int, shapes: Shapes) -> tuple[Any, ...]: ...
+
+    def output(self, slot: int, shapes: Shapes) -> Any: ...
+
+    def deliver(self, result: Any, output: Any) -> None:
+        """Copy a result that is not already in its place."""
+
+    def settle(self) -> None:
+        """Wait until everything that was started is over."""
+
+    def stopwatch(self) -> Callable[[], float]:
+        """Start measuring; the returned function gives the seconds, with all work finished."""
+
+
+class Server:
+    """Answers a timing bench's requests: `open` once, then `call` as often as it likes."""
+
+    def __init__(self, load: Callable[[Any], Function]) -> None:
+        """`load(request)` imports the participant's file and returns the function to be called."""
+        self._load = load
+        self._function: Function = _nothing
+        self._takes_output = False
+        self._arrays: Arrays | None = None
+        self._flags: memoryview | None = None
+
+    def answer(self, request: Any) -> tuple[dict[str, Any], dict[str, bytes]]:
+        if request.body["do"] == "open":
+            return self._open(request), {}
+        try:
+            return self._call(request.body), {}
+        except ResultRefused as refused:
+            return {"refused": str(refused)}, {}
+
+    def _open(self, request: Any) -> dict[str, Any]:
+        layout = Layout.from_json(request.body["layout"])
+        if request.body["device"] == "cpu":
+            self._arrays = HostArrays(layout, request.descriptors)
+        else:
+            from environments.kit.timing.cuda_arrays import DeviceArrays
+
+            self._arrays = DeviceArrays(layout, request.descriptors, request.body["device"])
+            self._flags = memoryview(map_region(request.descriptors[FLAGS], 4096, writable=True)).cast("I")
+        self._function = self._load(request)
+        self._takes_output = takes_output(self._function)
+        return {"takes_out": self._takes_output}
+
+    def _call(self, body: dict[str, Any]) -> dict[str, Any]:
+        assert self._arrays is not None
+        calls = []
+        for slot, described in body["calls"]:
+            shapes = Shapes.from_json(described)
+            calls.append((self._arrays.inputs(slot, shapes), self._arrays.output(slot, shapes)))
+        if self._flags is not None and not self._wait_for_start(body["number"]):
+            return {"late": True}
+        seconds = self._run(calls, timed=body.get("timed", False))
+        if self._flags is not None:
+            self._flags[DONE] = body["number"]
+        return {"seconds": seconds}
+
+    def _run(self, calls: Sequence[tuple[tuple[Any, ...], Any]], *, timed: bool) -> float | None:
+        arrays, function = self._arrays, self._function
+        assert arrays is not None
+        stop = arrays.stopwatch() if timed else None
+        for inputs, output in calls:
+            result = function(*inputs, out=output) if self._takes_output else function(*inputs)
+            if result is not output:
+                arrays.deliver(result, output)
+        if stop is not None:
+            return stop()
+        arrays.settle()
+        return None
+
+    def _wait_for_start(self, number: int) -> bool:
+        """Say that everything is ready, and watch for the start without giving the processor away."""
+        flags = self._flags
+        assert flags is not None
+        flags[ARMED] = number
+        end = time.monotonic() + _ARMED_SECONDS
+        while flags[GO] != number:
+            if time.monotonic() > end:
+                return False
+        return True
+
+
+class HostArrays:
+    """NumPy arrays over shared memory; the inputs cannot be written where the kernel sees to it."""
+
+    def __init__(self, layout: Layout, descriptors: dict[str, int]) -> None:
+        self._layout = layout
+        self._in = map_region(descriptors[INPUTS], layout.input_bytes, writable=False)
+        self._out = map_region(descriptors[OUTPUTS], layout.output_bytes, writable=True)
+
+    def inputs(self, slot: int, shapes: Shapes) -> tuple[Any, ...]:
+        places = [self._layout.input_place(slot, i) for i in range(len(shapes.inputs))]
+        blocks = zip(self._layout.inputs, shapes.inputs, places, strict=True)
+        return tuple(view(self._in, block.dtype, shape, place) for block, shape, place in blocks)
+
+    def output(self, slot: int, shapes: Shapes) -> Any:
+        return view(self._out, self._layout.output.dtype, shapes.output, self._layout.output_place(slot))
+
+    def deliver(self, result: Any, output: Any) -> None:
+        import numpy as np
+
+        if type(result) is not np.ndarray:
+            raise ResultRefused(f"expected a numpy.ndarray, found {type(result).__name__}")
+        if result.dtype != output.dtype or result.shape != output.shape:
+            raise ResultRefused(
+                f"expected {output.dtype} of shape {list(output.shape)}, "
+                f"found {result.dtype} of shape {list(result.shape)}"
+            )
+        np.copyto(output, result)
+
+    def settle(self) -> None:
+        """A function on the host is over when it returns."""
+
+    def stopwatch(self) -> Callable[[], float]:
+        began = time.perf_counter()
+        return lambda: time.perf_counter() - began
+
+
+def view(memory: Any, dtype: str, shape: Sequence[int], place: int) -> Any:
+    """Return a NumPy array over `memory` from byte `place` on."""
+    import numpy as np
+
+    return np.ndarray(tuple(shape), dtype=np.dtype(dtype), buffer=memory, offset=place)
+
+
+def takes_output(function: Function) -> bool:
+    """Whether the function has a parameter named `out`, for the array that its result goes into."""
+    try:
+        return "out" in inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False
+
+
+def _nothing(*_arguments: Any) -> Any:
+    raise RuntimeError("no function was loaded")
