@@ -136,9 +136,8 @@ class WorkbenchApp(App[int]):
                     self._link = Link(up=True)
         for event in fresh:
             self._notice(event)
-        if self._caught_up and all(isinstance(update, Sampled) for update in batch):
-            self._show_sample()
-        elif self._caught_up:
+        # Figures of the machine come every second; they are painted with the clock, in one go.
+        if self._caught_up and not all(isinstance(update, Sampled) for update in batch):
             self._show()
 
     def _notice(self, event: Event) -> None:
@@ -185,12 +184,6 @@ class WorkbenchApp(App[int]):
                 if screen.is_mounted:
                     show(view)
         self._fetch_brief(view)
-
-    def _show_sample(self) -> None:
-        """Show new figures of the machine, which happens every second and concerns one panel."""
-        view = self.view
-        if view is not None and not self.suspended and isinstance(self.screen, MainScreen):
-            self.screen.sampled(view)
 
     def _open_page_of(self, view: View) -> None:
         """Open the page that belongs to the phase, once; never over a dialog somebody is writing in."""

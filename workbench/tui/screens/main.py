@@ -112,7 +112,8 @@ class MainScreen(Screen[None]):
             self.too_small.show(view)
 
     def tick(self, view: View) -> None:
-        """Take a view in which only the time is new."""
+        """Take a view in which only the time and the figures of the machine are new."""
+        sampled = self._view is None or view.sample is not self._view.sample
         self._view = view
         panels: list[Drawing] = [self.countdown, self.tabs]
         minute = view.state.elapsed_ms(view.now) // 60_000
@@ -123,19 +124,13 @@ class MainScreen(Screen[None]):
             panels.append(self.running)
         if view.state.pause is not None or not view.link.up:
             panels.append(self.bands)
-        if view.stale_seconds > STALE_SECONDS:
+        if sampled or view.stale_seconds > STALE_SECONDS:
             panels.append(self.machine)
         if self.too_small.display:
             panels.append(self.too_small)
         for panel in panels:
             if panel.display:
                 panel.show(view)
-
-    def sampled(self, view: View) -> None:
-        """Take a view in which only the figures of the machine are new."""
-        self._view = view
-        if self.machine.display:
-            self.machine.show(view)
 
     def go_to(self, name: str) -> None:
         """Show a page, in whatever form the screen has."""

@@ -15,18 +15,20 @@ from workbench.tui.view import View
 TONES = {f"tone--{tone.value}" for tone in Tone}
 
 
-def strip_of(drawn: Line, widget: Widget) -> Strip:
+def strip_of(drawn: Line, widget: Widget, styles: dict[Tone, Style] | None = None) -> Strip:
     """Return a line with the colours that the stylesheet gives its tones.
 
     The last gate: whatever a panel forgot to make plain is made plain here.
     """
-    return Strip([
-        Segment(text if text.isprintable() else plain(text), style_of(widget, tone)) for text, tone in drawn if text
-    ])  # fmt: skip
-
-
-def style_of(widget: Widget, tone: Tone) -> Style:
-    return widget.get_component_rich_style(f"tone--{tone.value}")
+    known = {} if styles is None else styles
+    segments = []
+    for text, tone in drawn:
+        style = known.get(tone)
+        if style is None:
+            style = known[tone] = widget.get_component_rich_style(f"tone--{tone.value}")
+        if text:
+            segments.append(Segment(text if text.isprintable() else plain(text), style))
+    return Strip(segments)
 
 
 class Drawing(Widget, inherit_bindings=False):
@@ -40,6 +42,7 @@ class Drawing(Widget, inherit_bindings=False):
         self._view: View | None = None
         self._drawn: list[Line] = []
         self._finished: dict[int, Strip] = {}
+        self._styles_known: dict[Tone, Style] = {}
 
     def draw(self, view: View, width: int, height: int) -> list[Line]:
         """Return what the panel shows, at most `height` lines."""
@@ -74,6 +77,7 @@ class Drawing(Widget, inherit_bindings=False):
 
     def notify_style_update(self) -> None:
         self._finished.clear()
+        self._styles_known.clear()
         super().notify_style_update()
 
     def on_focus(self) -> None:
@@ -85,7 +89,7 @@ class Drawing(Widget, inherit_bindings=False):
     def render_line(self, y: int) -> Strip:
         if y >= len(self._drawn):
             return Strip.blank(self.size.width, self.rich_style)
-        return strip_of(self._drawn[y], self)
+        return strip_of(self._drawn[y], self, self._styles_known)
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return finished lines from our own cache.
