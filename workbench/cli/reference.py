@@ -31,8 +31,7 @@ def _overview() -> Iterator[str]:
     yield "| command | what it does |"
     yield "| --- | --- |"
     for name, command in leaves(root):
-        anchor = f"{PROGRAM}-{name}".replace(" ", "-")
-        yield f"| [`{name}`](#{anchor}) | {command.get_short_help_str(200)} |"
+        yield f"| `{name}` | {command.get_short_help_str(200)} |"
     yield ""
 
 

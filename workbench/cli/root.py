@@ -43,7 +43,7 @@ ENTRIES = {
     "checkout": Entry(_PROCTOR, "workbench.cli.changes:checkout", "Restore a snapshot into a folder, byte for byte."),
     "report": Entry(_PROCTOR, "workbench.cli.records:report", "Write one self-contained HTML page about a session."),
     "review": Entry(_PROCTOR, "workbench.cli.reviews:review", "List a record's review, or add a comment or a verdict to it."),
-    "rescore": Entry(_PROCTOR, "workbench.cli.reviews:rescore", "Score snapshots of a record again; the old scores stay."),
+    "rescore": Entry(_PROCTOR, "workbench.cli.reviews:rescore", "Score snapshots of a record again on this machine; the old scores stay."),
     "bundle": Entry(_PROCTOR, "workbench.cli.bundles:bundle", "Write a session's record into one file."),
     "import": Entry(_PROCTOR, "workbench.cli.bundles:import_", "Take a bundled record into this store, if it verifies."),
     "credit": Entry(_PROCTOR, "workbench.cli.proctoring:credit", "Give time back, or take it, with a reason on record."),
