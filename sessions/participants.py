@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
@@ -34,9 +35,10 @@ class Participant:
         return command_in(self._level, argv, replace(self._surroundings, terminal=terminal))
 
     def variables(self) -> dict[str, str]:
-        """Return the variables of the participant's commands: no keys, but which session this is."""
+        """Return the variables of the participant's commands: no keys, but our Python and which session this is."""
         ours = participant_variables(self._level, os.environ, self._surroundings)
         return ours | {
+            "PATH": os.pathsep.join((str(Path(sys.executable).parent), ours.get("PATH", os.defpath))),
             SESSION_VARIABLE: self._record.session,
             HOME_VARIABLE: str(self._record.home),
             RUNTIME_VARIABLE: str(runtime_folder()),
@@ -49,7 +51,7 @@ def surroundings_of(record: Record, work_tree: Path, wiring: Wiring, hidden: Seq
     return Surroundings(
         work_folder=work_tree,
         masks=(home, Path(wiring.protected), runtime_folder(), *package_folders(hidden)),
-        visible=(Path(wiring.public), record.participant_socket.parent),
+        visible=(Path(wiring.public), record.participant_socket.parent, *own_folders_below(Path("/tmp"))),  # noqa: S108
         private=home / "private" / record.session,
         account=wiring.participant_user,
     )
@@ -63,6 +65,12 @@ def guarded_of(record: Record, wiring: Wiring, hidden: Sequence[str]) -> tuple[G
         Guarded("the proctor's socket", record.proctor_socket.parent),
         *(Guarded(f"package {folder.name}", folder) for folder in package_folders(hidden)),
     )
+
+
+def own_folders_below(folder: Path) -> tuple[Path, ...]:
+    """Return what of our interpreter and our code lies in `folder`, where a sandbox's own /tmp would cover it."""
+    ours = (Path(sys.prefix), Path(sys.base_prefix), Path(__file__).resolve().parents[1])
+    return tuple(path for path in ours if path.is_relative_to(folder))
 
 
 def package_folders(names: Sequence[str]) -> tuple[Path, ...]:

@@ -14,7 +14,7 @@ PACKAGES = ("workbench", "sessions", "environments")
 LARGEST_REPOSITORY = 25_000_000
 
 # The one-letter classes keep this file from naming what it looks for.
-MACHINE_PATHS = re.compile(r"(?<!\w)(/wor[k]/(main|venv|shared|notes)\b|/roo[t]/\w|/hom[e]/\w+/)")
+MACHINE_PATHS = re.compile(r"(?<!\w)(/wor[k]/(main|venv|shared|notes)\b|/roo[t]/\w)")
 REGISTRY_HOSTS = re.compile(r"pypi[.]org|pythonhosted[.]org|registry[.]npmjs|download[.]pytorch|deb[.]debian")
 AMERICAN = re.compile(
     r"\b(normaliz|behavior|color|serializ|initializ|summariz|organiz|recogniz|minimiz|maximiz|favor)\w*",
