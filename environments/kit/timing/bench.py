@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from environments.worker.run import Worker
 
 _HERE = Path(__file__).parent
 _STAGED = ("serve.py", "layout.py", "regions.py", "cuda_arrays.py", "cuda_driver.py")
+_DRIVER_VARIABLES = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_HOME", "LD_LIBRARY_PATH")
 KNOWN = _HERE / "known.py"
 
 
@@ -90,7 +92,7 @@ def worker_job(
         mounts=mounts or {},
         limits=limits,
         modules=(*(_HERE / name for name in _STAGED if (_HERE / name).is_file()), *modules),
-        variables=variables or {},
+        variables={**(_driver_variables() if bench.device != "cpu" else {}), **(variables or {})},
         descriptors=bench.descriptors,
         masks=tuple(masks),
         gpus=bench.device != "cpu",
@@ -100,3 +102,8 @@ def worker_job(
 def opening(bench: Bench) -> dict[str, Any]:
     """Return the body of the first request to a worker."""
     return {"do": "open", "layout": bench.layout.as_json(), "device": bench.device}
+
+
+def _driver_variables() -> dict[str, str]:
+    """Return what a worker must share with us to see the same GPU under the same number."""
+    return {name: os.environ[name] for name in _DRIVER_VARIABLES if name in os.environ}

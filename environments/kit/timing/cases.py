@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Protocol
 
 from environments.kit.timing.layout import Block, Shapes
@@ -47,26 +48,39 @@ class Workload(Protocol):
         """Return the right answer: computed after the call, from arrays the worker never saw."""
 
 
+class Fault(StrEnum):
+    """What can be wrong with a call."""
+
+    WRONG = "wrong"
+    LATE = "late"
+    """Right soon afterwards, but not when the clock stopped."""
+    INPUT_CHANGED = "input-changed"
+
+
 @dataclass(frozen=True)
 class Mismatch:
-    """The first place where an answer is not the right one."""
+    """What is wrong with one call's result."""
 
     case: str
-    index: int
-    expected: float
-    found: float
-    wrong: int
-    """How many elements differ."""
-    late: bool = False
-    """It was right later, but not when the clock stopped."""
+    fault: Fault
+    count: int = 0
+    """Wrong elements."""
+    index: int = 0
+    """The first of them."""
+    expected: float = 0.0
+    found: float = 0.0
 
     def sentence(self) -> str:
-        if self.late:
-            return (
-                f"{self.case}: the result was still being written after the call had ended "
-                f"({self.wrong} of the elements read when the clock stopped were not there yet)"
-            )
-        return (
-            f"{self.case}: element {self.index} is {self.found:g}, expected {self.expected:g} "
-            f"({self.wrong} elements are wrong)"
-        )
+        match self.fault:
+            case Fault.WRONG:
+                return (
+                    f"{self.case}: element {self.index:,} is {self.found:.10g}, expected {self.expected:.10g} "
+                    f"({self.count:,} wrong in all)"
+                )
+            case Fault.LATE:
+                return (
+                    f"{self.case}: the result was still being written after the call had ended: "
+                    f"{self.count:,} of the elements read when the clock stopped were not there yet"
+                )
+            case Fault.INPUT_CHANGED:
+                return f"{self.case}: the input was changed; it must be left as it is"

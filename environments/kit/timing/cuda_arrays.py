@@ -28,7 +28,10 @@ class DeviceArrays:
     def inputs(self, slot: int, shapes: Shapes) -> tuple[Any, ...]:
         return tuple(
             tensor_over(
-                self._in.address + self._layout.input_place(slot, index), shape, block.dtype, str(self._device)
+                self._in.address + self._layout.input_place(slot, index),
+                shape,
+                block.dtype,
+                str(self._device),
             )
             for index, (block, shape) in enumerate(zip(self._layout.inputs, shapes.inputs, strict=True))
         )
@@ -52,8 +55,8 @@ class DeviceArrays:
 
     def stopwatch(self) -> Callable[[], float]:
         """Measure by events on the device, from the first call's start to the last one's end."""
-        first = self._torch.cuda.Event(enable_timing=True)
-        last = self._torch.cuda.Event(enable_timing=True)
+        first = self._torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+        last = self._torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         first.record()
 
         def stop() -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 _FILE_DESCRIPTOR = 1
 """CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR"""
@@ -26,13 +26,13 @@ class CudaFailed(RuntimeError):
 
 
 class _Location(ctypes.Structure):
-    _fields_: Sequence[tuple[str, Any]] = (("kind", ctypes.c_int), ("device", ctypes.c_int))
+    _fields_: ClassVar[Sequence[tuple[str, Any]]] = (("kind", ctypes.c_int), ("device", ctypes.c_int))
 
 
 class _Properties(ctypes.Structure):
     """CUmemAllocationProp"""
 
-    _fields_: Sequence[tuple[str, Any]] = (
+    _fields_: ClassVar[Sequence[tuple[str, Any]]] = (
         ("kind", ctypes.c_int),
         ("handles", ctypes.c_int),
         ("location", _Location),
@@ -44,7 +44,7 @@ class _Properties(ctypes.Structure):
 class _Access(ctypes.Structure):
     """CUmemAccessDesc"""
 
-    _fields_: Sequence[tuple[str, Any]] = (("location", _Location), ("rights", ctypes.c_int))
+    _fields_: ClassVar[Sequence[tuple[str, Any]]] = (("location", _Location), ("rights", ctypes.c_int))
 
 
 class SharedRegion:
@@ -62,7 +62,9 @@ class SharedRegion:
         _call("cuMemGetAllocationGranularity", ctypes.byref(granularity), ctypes.byref(properties), 0)
         size = -(-size // granularity.value) * granularity.value
         handle = ctypes.c_ulonglong()
-        _call("cuMemCreate", ctypes.byref(handle), _size(size), ctypes.byref(properties), ctypes.c_ulonglong(0))
+        _call(
+            "cuMemCreate", ctypes.byref(handle), _size(size), ctypes.byref(properties), ctypes.c_ulonglong(0)
+        )
         descriptor = ctypes.c_int(-1)
         _call(
             "cuMemExportToShareableHandle", ctypes.byref(descriptor), handle, _FILE_DESCRIPTOR,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from environments.kit.timing.bench import Interval
-from environments.kit.timing.cases import Case, Mismatch, Workload
+from environments.kit.timing.cases import Case, Fault, Mismatch, Workload
 from environments.kit.timing.cuda_driver import SharedRegion, tensor_over
 from environments.kit.timing.layout import (
     ARMED,
@@ -32,6 +34,18 @@ _FLUSH_BYTES = 256 * 2**20
 """More than any GPU's L2 cache."""
 _LOOK_EVERY = 2000
 """Turns of a waiting loop between looks at the worker's channel."""
+
+
+@dataclass(frozen=True)
+class _Call:
+    """What one call is judged by; all of it private to the scorer."""
+
+    case: Case
+    inputs: list[Any]
+    places: Any
+    seen: Any
+    """The result at `places` when the clock stopped."""
+    changed: bool
 
 
 class DeviceBench:
@@ -69,15 +83,12 @@ class DeviceBench:
         self._scratch = torch.zeros(_FLUSH_BYTES, dtype=torch.uint8, device=place)
         output_elements = self.layout.output_bytes // size_of(workload.output.dtype)
         self._all_out = tensor_over(self._out.address, (output_elements,), workload.output.dtype, device)
-        self._own: dict[int, tuple[Case, list[Any]]] = {}
+        self._own: dict[int, _Call] = {}
         self._found: dict[int, Any] = {}
-        self._after: dict[int, list[Any]] = {}
-        self._sampled: dict[int, tuple[Any, Any]] = {}
 
     def close(self) -> None:
         self._own.clear()
         self._found.clear()
-        self._after.clear()
         del self._all_out
         self._torch.cuda.synchronize()
         for region in (self._in, self._out):
@@ -92,51 +103,94 @@ class DeviceBench:
         """Let the worker answer fresh inputs of `cases`, one a slot, and return how long that took."""
         torch = self._torch
         calls = [(slot, case.shapes.as_json()) for slot, case in enumerate(cases)]
-        shared = [self._draw(slot, case) for slot, case in enumerate(cases)]
-        places, indices = self._draw_places(cases)
-        landing = torch.empty(indices.numel(), dtype=self._all_out.dtype, pin_memory=True)
+        pairs = [self._draw(slot, case) for slot, case in enumerate(cases)]
         outputs = [self._output(slot, case) for slot, case in enumerate(cases)]
+        places = [self._draw_places(case) for case in cases]
+        # Positions of each slot's result, as positions in the whole output region.
+        stride = self.layout.output.stride // size_of(self.layout.output.dtype)
+        everywhere = torch.cat([place + slot * stride for slot, place in enumerate(places)])
+        landing = torch.empty(everywhere.numel(), dtype=self._all_out.dtype, pin_memory=True)
         self._all_out.view(torch.uint8).fill_(os.urandom(1)[0])
         self._scratch.add_(1)
         torch.cuda.synchronize()
         self._flags[GO] = 0
         deadline = time.monotonic() + seconds
-        if failed := worker.post({"do": "call", "number": number, "calls": calls, "timed": timed}, {}, seconds):
+        body = {"do": "call", "number": number, "calls": calls, "timed": timed}
+        if failed := worker.post(body, {}, seconds):
             return failed
-        started = self._watch(worker, ARMED, number, deadline)
+        if not self._watch(worker, ARMED, number, deadline):
+            outcome = worker.collect()
+            return outcome if isinstance(outcome, Failed) else Interval.of(0.0, len(cases), outcome)
         began = time.perf_counter()
-        if started:
-            for ours, theirs in shared:
-                theirs.copy_(ours, non_blocking=True)
-            torch.cuda.synchronize()
-            self._flags[GO] = number
-            self._watch(worker, DONE, number, deadline)
-            landing.copy_(torch.take(self._all_out, indices), non_blocking=True)
-            torch.cuda.synchronize()
+        for ours, theirs in itertools.chain(*pairs):
+            theirs.copy_(ours, non_blocking=True)
+        torch.cuda.synchronize()
+        self._flags[GO] = number
+        self._watch(worker, DONE, number, deadline)
+        landing.copy_(torch.take(self._all_out, everywhere), non_blocking=True)
+        torch.cuda.synchronize()
         took = time.perf_counter() - began
+        for slot, output in enumerate(outputs):
+            self._found[slot] = output.clone()
+        torch.cuda.synchronize()
         outcome = worker.collect()
         if isinstance(outcome, Failed):
             return outcome
-        for slot, output in enumerate(outputs):
-            self._found[slot] = output.clone()
-            self._after[slot] = [theirs.clone() for _, theirs in shared[slot : slot + 1]]
-            self._sampled[slot] = (places[slot], landing[slot * _SAMPLE :][: places[slot].numel()].clone())
-        torch.cuda.synchronize()
+        seen = landing.split([place.numel() for place in places])
+        for slot, case in enumerate(cases):
+            changed = any(not torch.equal(ours, theirs) for ours, theirs in pairs[slot])
+            self._own[slot] = _Call(
+                case, [ours for ours, _ in pairs[slot]], places[slot], seen[slot], changed
+            )
         return Interval.of(took, len(cases), outcome)
 
     def verify(self, slot: int) -> Mismatch | None:
         """Compare what came out of a slot with the right answer, at the clock's end and just after it."""
         torch = self._torch
-        case, inputs = self._own[slot]
-        expected = self.workload.expected(inputs).reshape(case.shapes.output)
-        found = self._found[slot]
-        unequal = self._unequal(expected, found).reshape(-1)
+        call = self._own[slot]
+        if call.changed:
+            return Mismatch(call.case.name, Fault.INPUT_CHANGED)
+        expected = self.workload.expected(call.inputs).reshape(call.case.shapes.output)
+        unequal = self._unequal(expected, self._found[slot]).reshape(-1)
         if bool(unequal.any()):
             at = int(unequal.to(torch.uint8).argmax())
-            values = float(expected.reshape(-1)[at]), float(found.reshape(-1)[at])
-            return Mismatch(case.name, at, *values, int(unequal.sum()))
-        place, seen = self._sampled[slot]
-        early = self._unequal(expected.reshape(-1)[place].cpu(), seen)
-        if bool(early.any()):
-            return Mismatch(case.name, int(place[early.to(torch.uint8).argmax()]), 0, 0, int(early.sum()), late=True)
-        return None
+            values = float(expected.reshape(-1)[at]), float(self._found[slot].reshape(-1)[at])
+            return Mismatch(call.case.name, Fault.WRONG, int(unequal.sum()), at, *values)
+        early = self._unequal(expected.reshape(-1)[call.places].cpu(), call.seen)
+        return Mismatch(call.case.name, Fault.LATE, int(early.sum())) if bool(early.any()) else None
+
+    def _watch(self, worker: Worker, flag: int, number: int, deadline: float) -> bool:
+        """Watch a flag without giving the processor away; False if the worker says something or time is up first."""
+        flags, turns = self._flags, 0
+        while flags[flag] != number:
+            turns += 1
+            if turns % _LOOK_EVERY == 0 and (time.monotonic() > deadline or worker.has_said_something()):
+                return bool(flags[flag] == number)
+        return True
+
+    def _draw(self, slot: int, case: Case) -> list[tuple[Any, Any]]:
+        """Return fresh private inputs, each with the shared memory it will be copied into."""
+        pairs = []
+        for index, (block, ours) in enumerate(zip(self.layout.inputs, case.draw(self._chance), strict=True)):
+            address = self._in.address + self.layout.input_place(slot, index)
+            pairs.append((ours, tensor_over(address, case.shapes.inputs[index], block.dtype, self.device)))
+        return pairs
+
+    def _output(self, slot: int, case: Case) -> Any:
+        address = self._out.address + self.layout.output_place(slot)
+        return tensor_over(address, case.shapes.output, self.layout.output.dtype, self.device)
+
+    def _draw_places(self, case: Case) -> Any:
+        """Return the positions of a result that stop the clock."""
+        torch = self._torch
+        size = elements(case.shapes.output)
+        count = min(_SAMPLE, size)
+        if not count:
+            return torch.zeros(0, dtype=torch.int64, device=self.device)
+        return torch.randint(0, size, (count,), generator=self._chance, device=self.device).sort().values
+
+    def _unequal(self, expected: Any, found: Any) -> Any:
+        relative, absolute = self.workload.tolerance
+        if relative == absolute == 0.0:
+            return expected != found
+        return ~self._torch.isclose(found, expected, rtol=relative, atol=absolute)

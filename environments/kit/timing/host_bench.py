@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from environments.kit.timing.bench import Interval
-from environments.kit.timing.cases import Case, Mismatch, Workload
+from environments.kit.timing.cases import Case, Fault, Mismatch, Workload
 from environments.kit.timing.layout import INPUTS, OUTPUTS, Layout, elements
 from environments.kit.timing.regions import HostRegion
 from environments.kit.timing.serve import view
@@ -65,8 +65,8 @@ class HostBench:
         if isinstance(outcome, Failed):
             return outcome
         for slot, case in enumerate(cases):
-            self._sampled[slot] = (places[slot][1], seen[slot])
             self._found[slot] = self._output(slot, case).copy()
+            self._sampled[slot] = (places[slot][1], seen[slot])
         return Interval.of(took, len(cases), outcome)
 
     def verify(self, slot: int) -> Mismatch | None:
@@ -74,28 +74,38 @@ class HostBench:
         import numpy as np
 
         case, inputs = self._own[slot]
+        if not self._in.read_only and self._inputs_changed(slot, case, inputs):
+            return Mismatch(case.name, Fault.INPUT_CHANGED)
         expected = np.asarray(self.workload.expected(inputs)).reshape(case.shapes.output)
         found = self._found[slot]
-        place, seen = self._sampled[slot]
         if self.workload.tolerance != (0.0, 0.0) or not np.array_equal(expected, found):
             unequal = self._unequal(expected, found).reshape(-1)
             if unequal.any():
                 at = int(unequal.argmax())
                 values = float(expected.reshape(-1)[at]), float(found.reshape(-1)[at])
-                return Mismatch(case.name, at, *values, int(unequal.sum()))
-        early = self._unequal(expected.reshape(-1)[place], seen)
-        if early.any():
-            return Mismatch(case.name, int(place[early.argmax()]), 0.0, 0.0, int(early.sum()), late=True)
-        return None
+                return Mismatch(case.name, Fault.WRONG, int(unequal.sum()), at, *values)
+        places, seen = self._sampled[slot]
+        early = self._unequal(expected.reshape(-1)[places], seen)
+        return Mismatch(case.name, Fault.LATE, int(early.sum())) if early.any() else None
+
+    def _inputs_changed(self, slot: int, case: Case, inputs: Sequence[Any]) -> bool:
+        import numpy as np
+
+        return any(
+            not np.array_equal(array, self._input(slot, index, case)) for index, array in enumerate(inputs)
+        )
 
     def _write(self, slot: int, case: Case) -> None:
         inputs = list(case.draw(self._chance))
         self._own[slot] = (case, inputs)
-        for index, (block, array) in enumerate(zip(self.layout.inputs, inputs, strict=True)):
-            place = self.layout.input_place(slot, index)
-            view(self._in.memory, block.dtype, case.shapes.inputs[index], place)[...] = array
+        for index, array in enumerate(inputs):
+            self._input(slot, index, case)[...] = array
         whole = view(self._out.memory, "uint8", (self.layout.output.stride,), self.layout.output_place(slot))
         whole[...] = os.urandom(1)[0]
+
+    def _input(self, slot: int, index: int, case: Case) -> Any:
+        place = self.layout.input_place(slot, index)
+        return view(self._in.memory, self.layout.inputs[index].dtype, case.shapes.inputs[index], place)
 
     def _output(self, slot: int, case: Case) -> np.ndarray[Any, Any]:
         place = self.layout.output_place(slot)

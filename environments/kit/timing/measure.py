@@ -231,15 +231,12 @@ def _measure(
         for number in itertools.count():
             if number in surprises:
                 talk.run([surprises[number], *cases[1:]])
-            if known is not None:
-                with talk.frozen():
-                    copy = known.run(cases, judge=False, timed=True)
+            beside = _in_turn(talk, known, cases)
             interval = talk.run(cases)
             if number < warm_ups:
                 continue
             timed.append(interval)
-            if known is not None:
-                copies.append(copy)
+            copies += beside
             per_call = [i.seconds / i.calls for i in timed]
             passed = time.monotonic() - began
             report(Progress(stage="timing", fraction=min(1.0, passed / plan.seconds)))
@@ -252,6 +249,14 @@ def _measure(
     if known is None:
         copies += _calibrate(bench, plan, job.limits, report)
     return _summary(timed, copies, warm_ups, checked, answered, plan, in_turn=known is not None)
+
+
+def _in_turn(talk: Conversation, known: Conversation | None, cases: list[Case]) -> list[Interval]:
+    """Run the known function once while the submission stands still."""
+    if known is None:
+        return []
+    with talk.frozen():
+        return [known.run(cases, judge=False, timed=True)]
 
 
 def _summary(

@@ -1,0 +1,200 @@
+"""The environment: hands out the starter, checks results, and times `prefix_sum`."""
+
+from __future__ import annotations
+
+import ast
+import math
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from environments.contract import (
+    AssetsMissing,
+    CheckReport,
+    PrepareRequest,
+    Problem,
+    Progress,
+    ReportProgress,
+    ScoreReport,
+    ScoreStatus,
+    Submission,
+)
+from environments.triton_cumsum.settings import (
+    KEYS_FILE,
+    CumsumSettings,
+    Keys,
+    Statistic,
+    decode_settings,
+    open_keys,
+    read_keys,
+)
+
+if TYPE_CHECKING:
+    from environments.kit.timing import Bench, NotTimed, Plan, Timed
+    from environments.worker import WorkerJob
+
+HERE = Path(__file__).parent
+STARTER = HERE / "starter"
+SOLUTION, FUNCTION = "solution.py", "prefix_sum"
+_RANDOM_LENGTHS = 3
+_SPECIAL_LENGTH = 70_001
+_CHECK_LENGTH = 1_000_003
+
+
+class TritonCumsum:
+    """A conditional running sum, timed."""
+
+    def prepare(self, request: PrepareRequest, report: ReportProgress) -> None:
+        """Leave the sealed lengths beside the protected assets; inputs are drawn fresh at every call."""
+        keys = open_keys(request.passphrase)
+        request.assets.protected.mkdir(parents=True, exist_ok=True)
+        (request.assets.protected / KEYS_FILE).write_bytes(msgspec.json.encode(keys))
+        report(Progress(stage="unsealing the lengths", fraction=1.0))
+
+    def starter(self, request: PrepareRequest) -> Mapping[str, Path]:
+        """Return the slow solution and a local bench."""
+        device = "gpu" if decode_settings(request.profile.settings).on_gpu else "cpu"
+        files = {name: STARTER / device / name for name in (SOLUTION, "bench.py")}
+        if absent := [str(path) for path in files.values() if not path.is_file()]:
+            raise AssetsMissing(f"{', '.join(absent)} missing: the installation is incomplete")
+        return files
+
+    def check(self, submission: Submission) -> CheckReport:
+        """Run the function on small inputs of every kind in the worker and compare; measures nothing."""
+        from environments.kit.timing import check_submission
+
+        if problem := _read_problem(submission.root):
+            return CheckReport(problems=(problem,))
+        settings = decode_settings(submission.profile.settings)
+        bench = _bench(settings, read_keys(submission.assets.protected), submission.seed, _CHECK_LENGTH)
+        try:
+            plan = _plan(settings)
+            reason = check_submission(bench, _job(bench, submission, settings), plan, lambda _progress: None)
+        finally:
+            bench.close()
+        if reason is not None:
+            return CheckReport(problems=(Problem(what=reason.message, where=reason.where),))
+        return CheckReport(notes=("results were right at every length and kind of values tried",))
+
+    def score(self, submission: Submission, report: ReportProgress) -> ScoreReport:
+        """Time the function on fresh inputs; every result is compared with the right one."""
+        from environments.kit.timing import NotTimed, time_submission
+        from environments.kit.timing.gpu_state import NvmlReader, ScriptedReader, summary, why_busy
+
+        if problem := _read_problem(submission.root):
+            return ScoreReport.rejected(ScoreStatus.INVALID, problem.what, where=problem.where)
+        settings = decode_settings(submission.profile.settings)
+        reader = NvmlReader(settings.device) if settings.on_gpu else ScriptedReader([None])
+        if busy := why_busy(reader):
+            return ScoreReport.rejected(ScoreStatus.INFRASTRUCTURE, busy, seed=submission.seed)
+        before = reader.read()
+        bench = _bench(settings, read_keys(submission.assets.protected), submission.seed, settings.length)
+        try:
+            job = _job(bench, submission, settings)
+            timed = time_submission(bench, job, _plan(settings), random.Random(submission.seed), report)
+            state = summary(before, reader.read())
+        finally:
+            bench.close()
+        if isinstance(timed, NotTimed):
+            return _not_timed(timed, submission.seed)
+        return _report(timed, settings, submission.seed, state)
+
+
+def _bench(settings: CumsumSettings, keys: Keys, seed: int, length: int) -> Bench:
+    """Return the bench with hidden lengths, some of them drawn for this call alone."""
+    chance = random.Random(seed)
+    lengths = (*keys.lengths, *(chance.randrange(3, 200_000) for _ in range(_RANDOM_LENGTHS)))
+    if settings.on_gpu:
+        from environments.kit.timing.device_bench import DeviceBench
+        from environments.triton_cumsum.device_workload import DeviceWorkload
+
+        return DeviceBench(DeviceWorkload(length, lengths, _SPECIAL_LENGTH), settings.slots, settings.device)
+    from environments.kit.timing.host_bench import HostBench
+    from environments.triton_cumsum.host_workload import HostWorkload
+
+    return HostBench(HostWorkload(length, lengths, _SPECIAL_LENGTH), settings.slots)
+
+
+def _plan(settings: CumsumSettings) -> Plan:
+    from environments.kit.timing import Plan
+
+    return Plan(
+        seconds=settings.timing_seconds,
+        call_seconds=settings.call_seconds,
+        open_seconds=settings.open_seconds,
+        least=settings.least,
+        most=settings.most,
+        in_turn=not settings.on_gpu,
+    )
+
+
+def _job(bench: Bench, submission: Submission, settings: CumsumSettings) -> WorkerJob:
+    from environments.kit.timing import worker_job
+    from environments.worker import Mount, WorkerLimits
+
+    limits = WorkerLimits.of(submission.profile.limits, threads=settings.threads, answer_mb=1.0)
+    return worker_job(
+        HERE / "call.py", bench, limits,
+        mounts={"root": Mount(submission.root)}, masks=(submission.assets.protected,),
+    )  # fmt: skip
+
+
+def _read_problem(root: Path) -> Problem | None:
+    """Return why solution.py cannot be what is wanted, as far as reading it tells."""
+    path = root / SOLUTION
+    try:
+        tree = ast.parse(path.read_bytes(), filename=SOLUTION)
+    except FileNotFoundError:
+        return Problem(what=f"{SOLUTION} is missing", hint=f"it must define {FUNCTION}(x)")
+    except (OSError, SyntaxError, ValueError, RecursionError) as error:
+        line = getattr(error, "lineno", None)
+        return Problem(
+            what=f"{SOLUTION} cannot be read: {error}", where=f"{SOLUTION}:{line}" if line else None
+        )
+    if FUNCTION not in {name for node in ast.walk(tree) for name in _names(node)}:
+        return Problem(
+            what=f"{SOLUTION} defines no {FUNCTION}", hint=f"define {FUNCTION}(x) at the top level"
+        )
+    return None
+
+
+def _names(node: ast.AST) -> list[str]:
+    """Return the names that a statement could define."""
+    if isinstance(node, ast.FunctionDef):
+        return [node.name]
+    if isinstance(node, ast.alias):
+        return [node.asname or node.name]
+    return [node.id] if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else []
+
+
+def _not_timed(reason: NotTimed, seed: int) -> ScoreReport:
+    message = f"{reason.message} ({reason.where})" if reason.where else reason.message
+    return ScoreReport.rejected(reason.status, message, log=reason.log, seed=seed)
+
+
+def _report(timed: Timed, settings: CumsumSettings, seed: int, state: Mapping[str, Any]) -> ScoreReport:
+    milliseconds = timed.quiet if settings.statistic is Statistic.QUIETEST else timed.calls.median
+    raw = math.log(milliseconds)
+    how = "quietest stretch" if settings.statistic is Statistic.QUIETEST else "median"
+    message = (
+        f"{milliseconds:.4g} ms ({how} of {timed.calls.count} timings on fresh inputs, median {timed.calls.median:.4g} ms "
+        f"+- {100 * timed.calls.error:.2g} %; a plain copy takes {timed.quiet_copy:.4g} ms); "
+        f"score ln(milliseconds) = {raw:.4f}"
+    )
+    if timed.flags:
+        message += f". Marked for review: {', '.join(timed.flags)}"
+    details: dict[str, Any] = {
+        **timed.details(),
+        "statistic": settings.statistic.value,
+        "confinement": msgspec.to_builtins(timed.answered.confinement),
+        "log": timed.answered.log,
+        "seed": seed,
+        **({"gpu": state} if state else {}),
+    }
+    return ScoreReport.valid(raw, message, **details)
+
+
+environment = TritonCumsum()

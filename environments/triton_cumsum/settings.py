@@ -1,0 +1,88 @@
+"""What a profile's settings and the sealed keys hold, decoded strictly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from environments.contract import AssetsMissing, SpecificationInvalid, Value
+from environments.sealing import open_sealed
+
+KEYS = Path(__file__).parent / "protected" / "keys.sealed"
+KEYS_FILE = "keys.json"
+
+
+class Statistic(StrEnum):
+    """Which figure of the repeated timings becomes the score."""
+
+    MEDIAN = "median"
+    """Of all timed calls: for a GPU that nobody else uses."""
+    QUIETEST = "quietest"
+    """The median of the quietest stretch: for processors that others use."""
+
+
+class CumsumSettings(Value, frozen=True, forbid_unknown_fields=True):
+    """`[profiles.*.settings]`."""
+
+    device: str
+    """`cpu` or `cuda:0`."""
+    length: int
+    slots: int
+    """Calls in one timed interval."""
+    threads: int
+    timing_seconds: float
+    call_seconds: float
+    open_seconds: float
+    least: int
+    most: int
+    statistic: Statistic
+
+    @property
+    def on_gpu(self) -> bool:
+        return self.device != "cpu"
+
+
+class Keys(Value, frozen=True, forbid_unknown_fields=True):
+    """What stays sealed: the lengths at which results are checked."""
+
+    lengths: tuple[int, ...]
+
+
+def decode_settings(settings: Mapping[str, Any]) -> CumsumSettings:
+    """Return a profile's settings.
+
+    Raises:
+        SpecificationInvalid: names the key.
+    """
+    try:
+        return msgspec.convert(dict(settings), CumsumSettings)
+    except msgspec.ValidationError as error:
+        raise SpecificationInvalid(f"triton_cumsum: settings of a profile: {error}") from error
+
+
+def open_keys(passphrase: str) -> Keys:
+    """Open the sealed lengths.
+
+    Raises:
+        SealBroken: another key, or damaged.
+    """
+    return msgspec.json.decode(open_sealed(KEYS, passphrase)[KEYS_FILE], type=Keys)
+
+
+def read_keys(protected: Path) -> Keys:
+    """Read what `prepare` left.
+
+    Raises:
+        AssetsMissing: it is not there or does not decode.
+    """
+    path = protected / KEYS_FILE
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Keys)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise AssetsMissing(
+            f"{path} cannot be read ({error}); run `rebench-workbench prepare triton_cumsum`"
+        ) from error
