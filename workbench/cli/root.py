@@ -44,7 +44,7 @@ ENTRIES = {
     "report": Entry(_PROCTOR, "workbench.cli.records:report", "Write one self-contained HTML page about a session."),
     "review": Entry(_PROCTOR, "workbench.cli.reviews:review", "List a record's review, or add a comment or a verdict to it."),
     "rescore": Entry(_PROCTOR, "workbench.cli.reviews:rescore", "Score snapshots of a record again on this machine; the old scores stay."),
-    "bundle": Entry(_PROCTOR, "workbench.cli.bundles:bundle", "Write a session's record into one file."),
+    "bundle": Entry(_PROCTOR, "workbench.cli.bundles:bundle", "Write a session's record into one file, which opens and verifies anywhere."),
     "import": Entry(_PROCTOR, "workbench.cli.bundles:import_", "Take a bundled record into this store, if it verifies."),
     "credit": Entry(_PROCTOR, "workbench.cli.proctoring:credit", "Give time back, or take it, with a reason on record."),
     "message": Entry(_PROCTOR, "workbench.cli.proctoring:message", "Send the participant a message."),
