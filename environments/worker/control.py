@@ -7,12 +7,12 @@ import os
 import re
 import signal
 import time
-import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-PREFIX = "rebench-worker-"
+from environments.worker.owners import PREFIX, is_orphaned, owned_name
+
 _V1_CONTROLLERS = ("memory", "pids", "cpu")
 _CPU_PERIOD = 100_000
 
@@ -33,7 +33,7 @@ class ControlGroup:
         """Make the groups and set the limits; whatever cannot be made is left out."""
         roots = roots if roots is not None else Roots.of_this_process()
         sweep(roots)
-        name = f"{PREFIX}{os.getpid()}-{uuid.uuid4().hex[:8]}"
+        name = owned_name()
         group = cls()
         if (folder := _make_unified(roots.unified, name)) is not None:
             group.folders["unified"] = folder
@@ -154,8 +154,7 @@ def sweep(roots: Roots) -> None:
     """Remove the empty groups that killed scorers left behind."""
     for parent in {*roots.unified, *roots.v1.values()}:
         for folder in parent.glob(f"{PREFIX}*"):
-            owner = folder.name.removeprefix(PREFIX).split("-")[0]
-            if owner.isdigit() and not Path(f"/proc/{owner}").exists():
+            if is_orphaned(folder.name):
                 leftover = ControlGroup({"unified": folder})
                 leftover.kill(seconds=1.0)
                 leftover.remove()

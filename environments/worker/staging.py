@@ -10,6 +10,7 @@ from pathlib import Path
 
 from environments.worker.confine import EMPTY, PRIVATE_HOME, open_to_others, unreadable_by_others
 from environments.worker.jobs import Level, Mount, WorkerJob, WorkerUnavailable
+from environments.worker.owners import owned_name, sweep_folders
 
 _ENGINE = Path(__file__).resolve().parents[1]
 _ALWAYS = ("worker/launch.py", "worker/messages.py")
@@ -33,10 +34,14 @@ def stage(job: WorkerJob, folder: Path, account: int | None) -> str:
 
 
 def temporary_folder(account: int | None) -> Path:
-    """Make an empty folder which `account` can reach."""
+    """Make an empty folder which `account` can reach, and remove those of killed scorers."""
     usual = tempfile.gettempdir()
-    base = usual if account is None or open_to_others(f"{usual}/any") else "/tmp"  # noqa: S108  (mkdtemp makes it ours)
-    return Path(tempfile.mkdtemp(prefix="rebench-worker-", dir=base))
+    reachable = account is None or open_to_others(f"{usual}/any")
+    base = Path(usual if reachable else "/tmp")  # noqa: S108  (the folder in it is made ours and closed)
+    sweep_folders(base)
+    folder = base / owned_name()
+    folder.mkdir(mode=0o700)
+    return folder
 
 
 def places(job: WorkerJob, level: Level, folder: Path) -> dict[str, str]:

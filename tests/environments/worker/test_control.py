@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from environments.worker.control import PREFIX, ControlGroup, Roots, sweep
+from environments.worker.control import ControlGroup, Roots, sweep
+from environments.worker.owners import PREFIX, owned_name, sweep_folders
 
 REAL = Roots.of_this_process()
 
@@ -68,13 +69,23 @@ def test_where_nothing_may_be_made_nothing_is(tmp_path: Path) -> None:
 
 
 def test_empty_groups_of_dead_scorers_are_swept_and_live_ones_kept(tmp_path: Path) -> None:
-    gone = subprocess.Popen(["true"])
-    gone.wait()
-    for owner in (gone.pid, os.getpid()):
-        (tmp_path / f"{PREFIX}{owner}-aa").mkdir()
-    (tmp_path / "foreign").mkdir()
+    live, reused = owned_name(), owned_name()
+    pid, _, tail = reused.removeprefix(PREFIX).split("-")
+    orphans = [f"{PREFIX}{pid}-1-{tail}", f"{PREFIX}{2**22}-5-{tail}"]
+    for name in (live, *orphans, "foreign"):
+        (tmp_path / name).mkdir()
     sweep(Roots((tmp_path,)))
-    assert sorted(p.name for p in tmp_path.iterdir()) == sorted([f"{PREFIX}{os.getpid()}-aa", "foreign"])
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted([live, "foreign"])
+
+
+def test_folders_of_dead_scorers_are_swept_with_what_is_in_them(tmp_path: Path) -> None:
+    live, orphan = owned_name(), f"{PREFIX}{os.getpid()}-1-aa"
+    for name in (live, orphan):
+        (tmp_path / name / "stage").mkdir(parents=True)
+    (tmp_path / f"{PREFIX}{os.getpid()}-1-link").symlink_to(tmp_path / live)
+    sweep_folders(tmp_path)
+    assert (tmp_path / live / "stage").is_dir()
+    assert not (tmp_path / orphan).exists()
 
 
 @pytest.mark.skipif(

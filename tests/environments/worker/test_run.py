@@ -25,7 +25,8 @@ from environments.worker import (
     open_worker,
     run_untrusted,
 )
-from environments.worker.control import PREFIX, Roots
+from environments.worker.control import Roots
+from environments.worker.owners import PREFIX
 
 SANDBOXED = confine.best_level() in (Level.SANDBOX, Level.SANDBOX_ACCOUNT)
 LEVELS = confine.levels()

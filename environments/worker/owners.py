@@ -1,0 +1,38 @@
+"""Names what a worker leaves on the machine after the process that owns it, so that a killed owner's things can be swept."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from pathlib import Path
+
+PREFIX = "rebench-worker-"
+
+
+def owned_name() -> str:
+    """Return a fresh name that says which process it belongs to, and when that process began."""
+    return f"{PREFIX}{os.getpid()}-{_born(os.getpid())}-{secrets.token_hex(4)}"
+
+
+def is_orphaned(name: str) -> bool:
+    """Whether `name` is one of ours and its owner is gone; a later process with the same id is not the owner."""
+    if not name.startswith(PREFIX):
+        return False
+    owner, _, rest = name.removeprefix(PREFIX).partition("-")
+    born = rest.partition("-")[0]
+    return owner.isdigit() and born.isdigit() and _born(int(owner)) != born
+
+
+def sweep_folders(base: Path) -> None:
+    """Delete the folders in `base` whose owners are gone."""
+    for folder in base.glob(f"{PREFIX}*"):
+        if is_orphaned(folder.name) and not folder.is_symlink() and folder.stat().st_uid == os.getuid():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _born(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return "gone"
