@@ -12,16 +12,18 @@ PREFIX = "rebench-worker-"
 
 def owned_name() -> str:
     """Return a fresh name that says which process it belongs to, and when that process began."""
-    return f"{PREFIX}{os.getpid()}-{_born(os.getpid())}-{secrets.token_hex(4)}"
+    return f"{PREFIX}{os.getpid()}-{_born(os.getpid())}-{_namespace()}-{secrets.token_hex(4)}"
 
 
 def is_orphaned(name: str) -> bool:
-    """Whether `name` is one of ours and its owner is gone; a later process with the same id is not the owner."""
-    if not name.startswith(PREFIX):
+    """Whether `name` is one of ours and its owner is gone.
+
+    A later process with the same id is not the owner; an owner in another process namespace cannot be judged from here.
+    """
+    parts = name.removeprefix(PREFIX).split("-")
+    if not name.startswith(PREFIX) or len(parts) != 4 or not parts[0].isdigit():
         return False
-    owner, _, rest = name.removeprefix(PREFIX).partition("-")
-    born = rest.partition("-")[0]
-    return owner.isdigit() and born.isdigit() and _born(int(owner)) != born
+    return parts[2] == _namespace() and _born(int(parts[0])) != parts[1]
 
 
 def sweep_folders(base: Path) -> None:
@@ -36,3 +38,7 @@ def _born(pid: int) -> str:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     except (OSError, IndexError):
         return "gone"
+
+
+def _namespace() -> str:
+    return str(Path("/proc/self/ns/pid").stat().st_ino)

@@ -69,20 +69,23 @@ def test_where_nothing_may_be_made_nothing_is(tmp_path: Path) -> None:
 
 
 def test_empty_groups_of_dead_scorers_are_swept_and_live_ones_kept(tmp_path: Path) -> None:
-    live, reused = owned_name(), owned_name()
-    pid, _, tail = reused.removeprefix(PREFIX).split("-")
-    orphans = [f"{PREFIX}{pid}-1-{tail}", f"{PREFIX}{2**22}-5-{tail}"]
-    for name in (live, *orphans, "foreign"):
+    live = owned_name()
+    pid, born, namespace, tail = live.removeprefix(PREFIX).split("-")
+    orphans = [f"{PREFIX}{pid}-1-{namespace}-{tail}", f"{PREFIX}{2**22}-{born}-{namespace}-{tail}"]
+    kept = [live, f"{PREFIX}{pid}-1-7-{tail}", f"{PREFIX}{pid}", "foreign"]
+    for name in (*orphans, *kept):
         (tmp_path / name).mkdir()
     sweep(Roots((tmp_path,)))
-    assert sorted(p.name for p in tmp_path.iterdir()) == sorted([live, "foreign"])
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(kept)
 
 
 def test_folders_of_dead_scorers_are_swept_with_what_is_in_them(tmp_path: Path) -> None:
-    live, orphan = owned_name(), f"{PREFIX}{os.getpid()}-1-aa"
+    live = owned_name()
+    pid, _, namespace, tail = live.removeprefix(PREFIX).split("-")
+    orphan = f"{PREFIX}{pid}-1-{namespace}-{tail}"
     for name in (live, orphan):
         (tmp_path / name / "stage").mkdir(parents=True)
-    (tmp_path / f"{PREFIX}{os.getpid()}-1-link").symlink_to(tmp_path / live)
+    (tmp_path / f"{PREFIX}{pid}-1-{namespace}-ff").symlink_to(tmp_path / live)
     sweep_folders(tmp_path)
     assert (tmp_path / live / "stage").is_dir()
     assert not (tmp_path / orphan).exists()
