@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from environments.contract import AssetFolders, EnvironmentSpec
+from environments.contract import AssetFolders, EnvironmentSpec, hardware_class
 from sessions.clock import Clock, SystemClock
 from sessions.events import (
     SCHEMA,
@@ -172,7 +172,7 @@ def find_hardware(gpus: tuple[str, ...] = ()) -> Hardware:
     """Return this machine's class: the GPU's name where there is one, else `cpu-N`."""
     cpus = psutil.cpu_count() or 1
     return Hardware(
-        label=gpus[0] if len(set(gpus)) == 1 and gpus else f"cpu-{cpus}",
+        label=hardware_class(gpus, cpus),
         cpu=_cpu_name(),
         cpus=cpus,
         memory_bytes=psutil.virtual_memory().total,

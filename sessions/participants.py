@@ -63,7 +63,7 @@ def guarded_of(record: Record, wiring: Wiring, hidden: Sequence[str]) -> tuple[G
         Guarded("the records", record.folder.parent),
         Guarded("protected assets", Path(wiring.protected)),
         Guarded("the proctor's socket", record.proctor_socket.parent),
-        *(Guarded(f"package {folder.name}", folder) for folder in package_folders(hidden)),
+        *(Guarded(f"package {folder.name}", folder, decisive=False) for folder in package_folders(hidden)),
     )
 
 
