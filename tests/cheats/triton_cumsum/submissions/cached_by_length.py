@@ -1,0 +1,18 @@
+"""Keeps one answer for each length. Seen: kernel competitions. Expected: invalid."""
+
+import numpy as np
+
+
+def honest(x):
+    positive = x > 0
+    odd = (np.cumsum(positive, dtype=np.uint8) - positive) & 1
+    return np.cumsum(x * odd, dtype=np.int32)
+
+
+answers = {}
+
+
+def prefix_sum(x):
+    if x.size not in answers:
+        answers[x.size] = honest(x)
+    return answers[x.size]

@@ -1,0 +1,19 @@
+"""Keeps answers by the address of the input. Seen: kernel competitions. Expected: invalid."""
+
+import numpy as np
+
+
+def honest(x):
+    positive = x > 0
+    odd = (np.cumsum(positive, dtype=np.uint8) - positive) & 1
+    return np.cumsum(x * odd, dtype=np.int32)
+
+
+answers = {}
+
+
+def prefix_sum(x):
+    key = (x.ctypes.data, x.size)
+    if key not in answers:
+        answers[key] = honest(x)
+    return answers[key]

@@ -1,0 +1,1 @@
+print("GOT run at start-up:", __name__)

@@ -1,0 +1,41 @@
+"""The same in a process that left the group. Seen: a consequence of shared memory. Expected: invalid."""
+
+import mmap
+import os
+
+import numpy as np
+
+
+def honest(x):
+    positive = x > 0
+    odd = (np.cumsum(positive, dtype=np.uint8) - positive) & 1
+    return np.cumsum(x * odd, dtype=np.int32)
+
+
+shared = mmap.mmap(-1, 2**26)
+state = {"started": False}
+
+
+def watch(x):
+    answer = np.ndarray(x.shape, np.int32, shared, 4096)
+    while True:
+        seen = bytes(x[:64])
+        if shared[:256] != seen:
+            answer[...] = honest(x)
+            shared[:256] = bytes(x[:64])
+
+
+def prefix_sum(x):
+    if x.size < 200_000:
+        return honest(x)
+    if not state["started"]:
+        state["started"] = True
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                watch(x)
+            os._exit(0)
+        return honest(x)
+    if shared[:256] == bytes(x[:64]):
+        return np.ndarray(x.shape, np.int32, shared, 4096).copy()
+    return np.zeros_like(x)

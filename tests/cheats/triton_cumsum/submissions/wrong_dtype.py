@@ -1,0 +1,13 @@
+"""Returns int64. Seen: an honest mistake. Expected: invalid."""
+
+import numpy as np
+
+
+def honest(x):
+    positive = x > 0
+    odd = (np.cumsum(positive, dtype=np.uint8) - positive) & 1
+    return np.cumsum(x * odd, dtype=np.int32)
+
+
+def prefix_sum(x):
+    return honest(x).astype(np.int64)
