@@ -157,39 +157,46 @@ class Recorder:
     # The shell
 
     def _shell_wrote(self, _mask: int) -> None:
-        for _ in range(READS_A_TURN):
-            if self._viewer is not None and self._viewer.behind:
-                # As in any terminal, a program waits for a screen that cannot keep up.
-                self._watch_shell()
-                return
-            try:
-                data = os.read(self._shell.master, READ)
-            except BlockingIOError:
-                return
-            except OSError:
-                self._shell_gone = True
-                self._watch_shell()
-                return
-            self._output(data)
-            if self._viewer is not None:
-                self._viewer.send(data)
+        if self._viewer is not None and self._viewer.behind:
+            # As in any terminal, a program waits for a screen that cannot keep up.
+            self._watch_shell()
+            return
+        self._output(self._take())
+
+    def _take(self) -> bytes:
+        """Return what the shell has written, up to a limit: the kernel hands it out in small pieces."""
+        pieces = []
+        try:
+            for _ in range(READS_A_TURN):
+                piece = os.read(self._shell.master, READ)
+                if not piece:
+                    break
+                pieces.append(piece)
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._shell_gone = True
+            self._watch_shell()
+        return b"".join(pieces)
+
+    def _output(self, data: bytes) -> None:
+        if not data:
+            return
+        self._tape.output(data)
+        if self._fresh is not None:
+            self._fresh = self._fresh + data if len(self._fresh) < FRESH_BYTES else None
+        if self._viewer is not None:
+            self._viewer.send(data)
+            if self._viewer.pending or not self._viewer.open:
                 self._watch_viewer()
 
     def _shell_ended(self, _mask: int) -> None:
         self._ending = True
 
     def _drain(self) -> None:
-        """Take what the shell had written when it ended."""
-        with suppress(OSError):
-            while data := os.read(self._shell.master, READ):
-                self._output(data)
-                if self._viewer is not None:
-                    self._viewer.send(data)
-
-    def _output(self, data: bytes) -> None:
-        self._tape.output(data)
-        if self._fresh is not None:
-            self._fresh = self._fresh + data if len(self._fresh) < FRESH_BYTES else None
+        """Take what the shell had written when it ended; what it left in the background may write for ever."""
+        for _ in range(READS_A_TURN):
+            self._output(self._take())
 
     def _type(self, data: bytes) -> None:
         if self._order.record_input:

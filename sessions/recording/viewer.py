@@ -9,6 +9,7 @@ from contextlib import suppress
 from sessions.recording.wire import Frame, Frames, pack_frame
 
 _BEHIND = 1 << 20
+LARGEST_OUTPUT = 1 << 20
 _LAST_SECONDS = 5.0
 
 
@@ -41,10 +42,18 @@ class Viewer:
 
     def send(self, output: bytes) -> None:
         """Send output, keeping what the socket does not take."""
-        for start in range(0, len(output), 1 << 20):
-            self.pending += pack_frame(Frame.OUTPUT, output[start : start + (1 << 20)])
-        with suppress(OSError):
-            self.flush()
+        for start in range(0, len(output), LARGEST_OUTPUT):
+            self.send_frame(pack_frame(Frame.OUTPUT, output[start : start + LARGEST_OUTPUT]))
+
+    def send_frame(self, frame: bytes) -> None:
+        try:
+            sent = 0 if self.pending else self.connection.send(frame)
+        except BlockingIOError:
+            sent = 0
+        except OSError:
+            self.open = False
+            return
+        self.pending += frame[sent:]
 
     def flush(self) -> None:
         try:
@@ -56,12 +65,6 @@ class Viewer:
             self.open = False
             self.pending.clear()
             raise
-
-    def send_frame(self, frame: bytes) -> None:
-        """Send a frame if the terminal keeps up."""
-        self.pending += frame
-        with suppress(OSError):
-            self.flush()
 
     def send_last(self, frame: bytes) -> None:
         """Send what is left and one more frame, giving a terminal that does not read a few seconds."""

@@ -25,13 +25,15 @@ from sessions.recording.format import (
     unpack_size,
 )
 
+_LEVEL = 4
+"""Half the work of the usual 6, for a few per cent more bytes of terminal output."""
 Nanoseconds = Callable[[], int]
 
 
 class Rotation(msgspec.Struct, frozen=True):
     """When a segment is full."""
 
-    bytes: int = 1 << 20
+    bytes: int = 1 << 19
     seconds: float = 600.0
 
 
@@ -233,7 +235,7 @@ class _Finisher:
         draft = path.with_name(path.name + ".z.part")
         try:
             with draft.open("wb") as out:
-                out.write(zlib.compress(raw, 6))
+                out.write(zlib.compress(raw, _LEVEL))
                 out.flush()
                 os.fsync(out.fileno())
             draft.rename(packed)
