@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -53,33 +54,55 @@ def sessions(live: bool, as_json: bool) -> None:
 
 def _overview(record: Record) -> dict[str, Any]:
     """Return one session's figures; a record that cannot be read is a row that says so."""
-    from sessions.clock import SystemClock
-    from sessions.summary import summarise
-    from workbench.review.standing import folded
-
     try:
-        state = folded(record)
+        return _of_closed(record) if record.closed() else _of_live(record)
     except Exception as error:  # noqa: BLE001 - one damaged record must not hide the others
         return {"session": record.session, "phase": "damaged", "problem": str(error)}
-    now = state.last if state.closed else SystemClock().now()
-    standing = summarise(state, now, proctor=True)
-    kept = (
-        "session",
-        "environment",
-        "profile",
-        "participant",
-        "phase",
-        "elapsed_ms",
-        "remaining_ms",
-        "score_calls",
-    )
+
+
+def _of_live(record: Record) -> dict[str, Any]:
+    from sessions.clock import SystemClock
+    from workbench.review.standing import folded
+
+    state = folded(record)
+    now = SystemClock().now()
+    counted = state.counted
+    return _row(record, state.opened_at) | {
+        "phase": state.phase.value,
+        "elapsed_ms": state.elapsed_ms(now),
+        "remaining_ms": state.remaining_ms(now),
+        "score_calls": sum(row.number > 0 for row in state.scores),
+        "raw": None if counted is None else counted.raw,
+        "normalised": None if counted is None else counted.normalised,
+    }
+
+
+def _of_closed(record: Record) -> dict[str, Any]:
+    """Read the two ends of the log, which say it all: a fold of every closed session would take seconds."""
+    log = record.log.read_bytes()
+    first, last = log[: log.index(b"\n")], log.rstrip(b"\n").rpartition(b"\n")[2]
+    opened, closed = json.loads(first), json.loads(last)["body"]
+    budget = opened["body"]["policy"]["budget_ms"]
+    return _row(record, opened["at"]) | {
+        "phase": "closed",
+        "elapsed_ms": closed["elapsed_ms"],
+        "remaining_ms": budget - closed["elapsed_ms"],
+        "score_calls": max(0, log.count(b'"kind":"score_requested"') - 1),
+        "raw": closed["raw"],
+        "normalised": closed["normalised"],
+    }
+
+
+def _row(record: Record, opened_at: str) -> dict[str, Any]:
+    header = record.header()
     return {
-        **{key: standing[key] for key in kept},
-        "opened_at": state.opened_at,
-        "kind": state.opened.participant_kind.value,
-        "raw": None if state.counted is None else state.counted.raw,
-        "normalised": None if state.counted is None else state.counted.normalised,
-        "work_tree": standing["work_tree"],
+        "session": record.session,
+        "environment": header["environment"]["slug"],
+        "profile": header["profile"],
+        "participant": header["participant"],
+        "kind": header["participant_kind"],
+        "opened_at": opened_at,
+        "work_tree": header["work_tree"],
         "problem": None,
     }
 
