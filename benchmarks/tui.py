@@ -24,14 +24,14 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-PEER = '''
+PEER = """
 from textual.app import App
 from textual.widgets import Static
 class Peer(App):
     def compose(self):
         yield Static("peer painted", markup=False)
 Peer().run()
-'''
+"""
 SCORES = 300
 HOURS = 8
 
@@ -96,7 +96,11 @@ def idle(gpus: int, seconds: float) -> dict[str, float]:
         settle = time.monotonic() + 5
         while time.monotonic() < settle:
             terminal.read(0.2)
-        began, spent, written = time.monotonic(), processor_seconds(terminal.process.pid), len(terminal.output)
+        began, spent, written = (
+            time.monotonic(),
+            processor_seconds(terminal.process.pid),
+            len(terminal.output),
+        )
         while time.monotonic() - began < seconds:
             terminal.read(0.5)
         took = time.monotonic() - began
@@ -153,7 +157,9 @@ def measure(seconds: float, repeats: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seconds", type=float, default=30.0, help="how long to watch the idle screen")
     parser.add_argument("--repeats", type=int, default=7, help="first paints of each")
     parser.add_argument("--json", action="store_true", help="print JSON")

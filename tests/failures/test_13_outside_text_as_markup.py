@@ -71,7 +71,12 @@ def hostile_story(text: str, mode_text: str) -> Story:
     """Return a session in which everything that comes from outside is `text`."""
     question = SurveyQuestion("key", text, (text, mode_text))
     environment = spec(
-        slug=text, title=text, summary=text, raw_label=text, deliverables=(text, mode_text), survey=(question, SurveyQuestion("k", text))
+        slug=text,
+        title=text,
+        summary=text,
+        raw_label=text,
+        deliverables=(text, mode_text),
+        survey=(question, SurveyQuestion("k", text)),
     )
     story = Story(ScriptedSource())
     story.open(
@@ -101,7 +106,10 @@ def hostile_view(text: str) -> View:
     gpu = Gpu(0, text, 50.0, 1, 2, processes=(GpuProcess(1, text, text, None),))
     lost = Gpu(1, text, problem=text)
     plain_sample = machine_sample(source.now().boottime, 0, story._random)
-    sample = Sample(**{name: getattr(plain_sample, name) for name in plain_sample.__struct_fields__} | {"gpus": (gpu, lost)})  # type: ignore[arg-type]
+    sample = Sample(
+        **{name: getattr(plain_sample, name) for name in plain_sample.__struct_fields__}
+        | {"gpus": (gpu, lost)}
+    )  # type: ignore[arg-type]
     return View(
         state=state, now=source.now(), link=Link(up=False, why=text, attempt=3), samples=(sample,), brief=text,
         changed=(ChangedFile(text, text, 3), ChangedFile(text, "added")),
@@ -129,7 +137,9 @@ def everything_drawn(view: View, width: int, height: int) -> Iterator[tuple[str,
     for row in view.state.scores:
         yield "details", details_lines(row, view.state)
     text = view.brief or ""
-    changes = ({"path": text, "kind": text, "patch": text, "is_large": True, "new_digest": text, "old_size": 1},)
+    changes = (
+        {"path": text, "kind": text, "patch": text, "is_large": True, "new_digest": text, "old_size": 1},
+    )
     yield "diff", diff_lines(Against(text, changes))
     yield "diff problem", diff_lines(Against(text, problem=text))
 
@@ -140,7 +150,9 @@ def harmless(character: str) -> bool:
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(text=TEXT, size=st.sampled_from(SIZES))
-def test_every_panel_draws_any_text_in_its_own_cells_and_without_controls(text: str, size: tuple[int, int]) -> None:
+def test_every_panel_draws_any_text_in_its_own_cells_and_without_controls(
+    text: str, size: tuple[int, int]
+) -> None:
     width, height = size
     view = hostile_view(text)
     for name, lines in everything_drawn(view, width, height):
@@ -184,13 +196,18 @@ def test_escapes_are_shown_as_pictures_and_do_nothing() -> None:
     assert plain("a\x07b") == "a␇b"
 
 
-@pytest.mark.parametrize("text", ["[/]", "[bold", "\x1b[31m[@click=app.quit]x", "\ud800[/]", "x[" * 5_000, "שלום[/]漢字e\u0301"])
+@pytest.mark.parametrize(
+    "text", ["[/]", "[bold", "\x1b[31m[@click=app.quit]x", "\ud800[/]", "x[" * 5_000, "שלום[/]漢字e\u0301"]
+)
 async def test_the_whole_app_shows_it_on_every_page(text: str) -> None:
     story = hostile_story(text, "[/other]")
     source = story.source
     source.answers["brief"] = lambda: {"text": text, "sha256": ""}
     source.answers["changed"] = lambda: {"files": [{"path": text, "kind": text, "size": 1}]}
-    source.answers["diff"] = lambda **_: {"changes": [{"path": text, "kind": "added", "patch": text}], "truncated": 0}
+    source.answers["diff"] = lambda **_: {
+        "changes": [{"path": text, "kind": "added", "patch": text}],
+        "truncated": 0,
+    }
     async with showing(story, rules=text) as pilot:
         app = pilot.app
         await until(pilot, lambda: app.view is not None and app.view.brief is not None)

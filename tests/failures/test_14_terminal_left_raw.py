@@ -55,7 +55,9 @@ def test_a_shell_that_was_killed_while_raw_leaves_no_trace(tmp_path: Path) -> No
     with shown(tmp_path, "raw-and-killed") as terminal:
         open_shell(terminal, tmp_path)
         painted = terminal.output.count(b"\x1b[?1049h")
-        terminal.until(lambda: terminal.output.count(b"\x1b[?1049h") > painted or painted > 1, "the screen is back")
+        terminal.until(
+            lambda: terminal.output.count(b"\x1b[?1049h") > painted or painted > 1, "the screen is back"
+        )
         terminal.until(lambda: terminal.raw, "the screen has the keyboard again")
         terminal.press("q")
         assert terminal.wait() == 0
@@ -63,7 +65,9 @@ def test_a_shell_that_was_killed_while_raw_leaves_no_trace(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
-def test_a_signal_while_the_shell_has_the_terminal_restores_it(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_signal_while_the_shell_has_the_terminal_restores_it(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     with shown(tmp_path, "forever") as terminal:
         open_shell(terminal, tmp_path)
         terminal.until(lambda: terminal.raw, "the shell has made the terminal raw")

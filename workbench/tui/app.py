@@ -22,6 +22,7 @@ from sessions.telemetry.samples import Sample
 from workbench.tui import words
 from workbench.tui.glyphs import AsciiOnly, speaks_unicode
 from workbench.tui.messages import Ask
+from workbench.tui.screens.dialog import Dialog
 from workbench.tui.screens.main import MainScreen
 from workbench.tui.source import Batch, Happened, HostFound, HostLost, Mode, Replaced, Sampled, Source
 from workbench.tui.text import one_line
@@ -38,7 +39,7 @@ FIRST_WAIT = 0.25
 class WorkbenchApp(App[int]):
     """One session on one terminal."""
 
-    CSS_PATH: ClassVar[str] = str(Path(__file__).with_name("workbench.tcss"))  # type: ignore[misc]
+    CSS_PATH: ClassVar[str] = str(Path(__file__).with_name("workbench.tcss"))
     TITLE = "rebench-workbench"
     ENABLE_COMMAND_PALETTE = True
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -70,6 +71,7 @@ class WorkbenchApp(App[int]):
         self._changed_problem = ""
         self._first = asyncio.Event()
         self._caught_up = False
+        self._follower: asyncio.Task[None] | None = None
         self._phase: Phase | None = None
         self._finish_opened = False
         if not speaks_unicode() if ascii_only is None else ascii_only:
@@ -101,9 +103,10 @@ class WorkbenchApp(App[int]):
         self._tick()
 
     async def on_unmount(self) -> None:
-        self._follower.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._follower
+        if self._follower is not None:
+            self._follower.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._follower
         await self.source.close()
 
     def _follower_ended(self, task: asyncio.Task[None]) -> None:
@@ -150,7 +153,12 @@ class WorkbenchApp(App[int]):
             return
         if isinstance(body, WarningGiven):
             self.ring()
-            self.notify(f"{words.count(body.minutes_left, 'minute')} left", severity="warning", timeout=10, markup=False)
+            self.notify(
+                f"{words.count(body.minutes_left, 'minute')} left",
+                severity="warning",
+                timeout=10,
+                markup=False,
+            )
 
     @staticmethod
     def _instant(event: Event) -> Any:
@@ -180,9 +188,9 @@ class WorkbenchApp(App[int]):
             return
         self._open_page_of(view)
         for screen in self.screen_stack:
-            if show := getattr(screen, "show", None):
-                if screen.is_mounted:
-                    show(view)
+            show = getattr(screen, "show", None)
+            if show is not None and screen.is_mounted:
+                show(view)
         self._fetch_brief(view)
 
     def _open_page_of(self, view: View) -> None:
@@ -216,15 +224,28 @@ class WorkbenchApp(App[int]):
         wait = 1.0
         if view is not None and not self.suspended:
             self._open_page_of(view)
-            for screen in self.screen_stack:
-                if isinstance(screen, MainScreen) and screen.is_mounted and screen is self.screen:
-                    screen.tick(view)
+            self._tick_screens(view)
             if view.state.clock.running:
                 wait = (view.remaining_ms % 1000 or 1000) / 1000
         self.set_timer(wait + 0.005, self._tick)
 
+    def _tick_screens(self, view: View) -> None:
+        """The clock goes on under dialogs too; a page hides it and needs no tick."""
+        for screen in reversed(self.screen_stack):
+            if (isinstance(screen, MainScreen) and screen.is_mounted) or (
+                isinstance(screen, Dialog) and screen.is_mounted
+            ):
+                screen.tick(view)
+            elif not screen.is_modal:
+                return
+
     def _fetch_brief(self, view: View) -> None:
-        if self._brief is None and not self._brief_asked and view.state.started_at is not None and self._link.up:
+        if (
+            self._brief is None
+            and not self._brief_asked
+            and view.state.started_at is not None
+            and self._link.up
+        ):
             self._brief_asked = True
             self.run_worker(self._ask_for_brief())
 
@@ -282,7 +303,9 @@ class WorkbenchApp(App[int]):
             self.notify("this screen only watches", severity="warning", markup=False)
             return None
         if view.state.phase not in phases:
-            self.notify(f"not while the session is {view.state.phase.value}", severity="warning", markup=False)
+            self.notify(
+                f"not while the session is {view.state.phase.value}", severity="warning", markup=False
+            )
             return None
         return view
 
@@ -401,7 +424,9 @@ class WorkbenchApp(App[int]):
         from workbench.tui.terminal import lent
 
         if self._shell is None:
-            self.notify("no shell can be opened from here; use your own terminal", severity="warning", markup=False)
+            self.notify(
+                "no shell can be opened from here; use your own terminal", severity="warning", markup=False
+            )
             return
         if self._may(Phase.RUNNING, Phase.PAUSED) is None:
             return
@@ -415,7 +440,7 @@ class WorkbenchApp(App[int]):
             self.suspended = False
         self._show()
 
-    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:  # noqa: ARG002
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         from workbench.tui.palette import commands
 
         return commands(self)

@@ -74,5 +74,6 @@ def _colon(face: Face) -> list[str]:
 
 def _lines(pixels: list[list[int]]) -> list[str]:
     pairs = zip(pixels[::2], pixels[1::2], strict=True)
-    return ["".join(_HALVES[up, down] for up, down in zip(upper, lower, strict=True)) for upper, lower in pairs]
-
+    return [
+        "".join(_HALVES[up, down] for up, down in zip(upper, lower, strict=True)) for upper, lower in pairs
+    ]

@@ -16,7 +16,7 @@ _ASCII = {
     "–": "-", "−": "-", "·": "-", "│": "|", "┤": "+", "─": "-", "━": "=", "›": ">", "‹": "<", "→": ">",
     "↑": "^", "↓": "v", "▸": ">", "▾": "v", "▀": '"', "▄": "_", "█": "#", "▌": "|", "▐": "|", "▎": "|",
     "▁": "_", "▂": "_", "▃": "-", "▅": "-", "▆": "=", "▇": "#", "•": "*", "“": '"', "”": '"', "’": "'", "‘": "'",
-    "°": "'", "≥": ">", "≤": "<", "µ": "u", "Δ": "d", "⏸": "=", "▶": ">", "␛": "^", "↵": "/", "┆": ":", "║": "|",
+    "°": " ", "≥": ">", "≤": "<", "µ": "u", "Δ": "d", "⏸": "=", "▶": ">", "␛": "^", "↵": "/", "┆": ":", "║": "|",
 }  # fmt: skip
 _FIRST_BRAILLE, _LAST_BRAILLE = 0x2800, 0x28FF
 
@@ -51,7 +51,7 @@ def plain_ascii(text: str) -> str:
 class AsciiOnly(LineFilter):
     """Replaces every character beyond ASCII just before it is written."""
 
-    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:  # noqa: ARG002
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         return [Segment(plain_ascii(text), style, control) for text, style, control in segments]
 
 

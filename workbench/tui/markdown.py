@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.tui.ink import EMPTY, Line, Span, Tone
-from workbench.tui.text import fit, head, lines_of, plain, width
+from workbench.tui.text import broken, fit, lines_of, plain, width
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -220,7 +220,7 @@ def _flow(
         if gap is not None and not fresh:
             current.append((" ", gap))
             used += 1
-        for piece in _pieces(word, max(1, total - indent)):
+        for piece in filter(None, broken(word, max(1, total - indent))):
             if used + width(piece) > total and not fresh:
                 turn()
             current.append((piece, tone))
@@ -246,13 +246,3 @@ def _words(spans: Sequence[Span]) -> Iterator[Span]:
                 word += character
         if word:
             yield word, tone
-
-
-def _pieces(word: str, cells: int) -> Iterator[str]:
-    """Break a word that is wider than a line."""
-    while width(word) > cells:
-        piece = head(word, cells)
-        yield piece
-        word = word[len(piece) :]
-    if word:
-        yield word

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from textual.app import SystemCommand
@@ -29,4 +30,4 @@ def commands(app: WorkbenchApp) -> Iterator[SystemCommand]:
     yield SystemCommand("Keys", "every key of the main screen", app.action_keys)
     yield SystemCommand("Detach", "leave the screen; the session goes on", app.action_detach)
     for name in NAMES:
-        yield SystemCommand(f"Theme: {name}", f"use the {name} theme", lambda name=name: app.set_theme(name))  # type: ignore[misc]
+        yield SystemCommand(f"Theme: {name}", f"use the {name} theme", partial(app.set_theme, name))

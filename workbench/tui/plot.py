@@ -120,7 +120,8 @@ class _Sheet:
         """Whether no glyph stands there and no best-so-far line runs through."""
         cells = range(max(0, column), min(self.across, column + length))
         return all(
-            self._glyphs[row][x] is None and (self._tones[row][x] is not Tone.ACCENT or not self._dots[row][x])
+            self._glyphs[row][x] is None
+            and (self._tones[row][x] is not Tone.ACCENT or not self._dots[row][x])
             for x in cells
         )
 
@@ -300,7 +301,8 @@ def _hidden(chart: Chart, across: int, down: int) -> list[Line]:
     text = "scores are hidden in this session: each mark is one call"
     if middle > 1:
         sheet.words(max(0, (sheet.across - len(text)) // 2), middle - 2, text, Tone.MUTED)
-    return [(("  ", Tone.TEXT), *sheet.line(row)) for row in range(down - 1)] + [_time_labels(chart, 2, across)]
+    lines: list[Line] = [(("  ", Tone.TEXT), *sheet.line(row)) for row in range(min(middle + 1, down - 1))]
+    return [*lines, _time_labels(chart, 2, across)]
 
 
 def _nothing_yet(across: int, down: int) -> list[Line]:

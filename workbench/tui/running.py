@@ -55,5 +55,3 @@ async def _until_done(app: WorkbenchApp, terminal: Terminal, *, mouse: bool) -> 
 def _give_up(terminal: Terminal, number: int) -> None:
     terminal.restore()
     os._exit(128 + number)
-
-

@@ -159,19 +159,25 @@ class Story:
     def _snapshot(self, reason: SnapshotReason, score: int | None = None) -> tuple[int, str]:
         commit = f"{self._random.getrandbits(160):040x}"
         number, self._snapshots = self._snapshots, self._snapshots + 1
-        self.source.happen(SnapshotTaken(number, reason, "complete", commit, commit, 12, 80_000, 1, 0.1, score=score))
+        self.source.happen(
+            SnapshotTaken(number, reason, "complete", commit, commit, 12, 80_000, 1, 0.1, score=score)
+        )
         return number, commit
 
     def open(self, **changes: Any) -> Story:
         self.source.happen(opened(**changes))
         return self
 
-    def starting(self, raw: float | None = 1.8142, status: ScoreStatus = ScoreStatus.VALID, message: str = "") -> Story:
+    def starting(
+        self, raw: float | None = 1.8142, status: ScoreStatus = ScoreStatus.VALID, message: str = ""
+    ) -> Story:
         """Take the starting score."""
         self.source.happen(ScoreRequested(0))
         number, commit = self._snapshot(SnapshotReason.START, 0)
         self.source.clock.advance(6)
-        self.source.happen(StartingScoreRecorded(number, commit, raw, status, message or "loss 9.137 ± 0.021", 6.2))
+        self.source.happen(
+            StartingScoreRecorded(number, commit, raw, status, message or "loss 9.137 ± 0.021", 6.2)
+        )
         return self
 
     def begin(self) -> Story:
@@ -196,7 +202,12 @@ class Story:
         return self
 
     def record(
-        self, number: int, raw: float | None, status: ScoreStatus = ScoreStatus.VALID, message: str = "", seconds: float = 9.4
+        self,
+        number: int,
+        raw: float | None,
+        status: ScoreStatus = ScoreStatus.VALID,
+        message: str = "",
+        seconds: float = 9.4,
     ) -> Story:
         """Give a waiting score its result."""
         assert self.source.state is not None
@@ -239,7 +250,9 @@ class Story:
         self.score(1.7716, "starter, more steps").wait(9)
         self.note("Softmax is refused, so attention needs another normaliser.\nTrying relu mixers first.")
         self.check(Problem("aten.div is not allowed", "model.py:41", "use a constant reciprocal"))
-        self.score(None, "", status=ScoreStatus.INVALID, message="aten.div is not allowed at model.py:41").wait(18)
+        self.score(
+            None, "", status=ScoreStatus.INVALID, message="aten.div is not allowed at model.py:41"
+        ).wait(18)
         self.score(1.4120, "relu mixer instead of attention").wait(7)
         self.pause(12, note="lunch").wait(13)
         self.score(1.4675, "learning rate 3e-3").wait(8)

@@ -73,5 +73,5 @@ def lent(app: App[Any]) -> Iterator[None]:
         del terminal
 
 
-def _end(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+def _end(number: int, frame: FrameType | None) -> None:
     raise Ended(number)

@@ -87,13 +87,21 @@ def wrap(text: str, cells: int) -> list[str]:
             continue
         if line:
             lines.append(line)
-        while width(word) > cells:
-            piece = head(word, cells)
-            lines.append(piece)
-            word = word[len(piece) :]
-        line = word
+        *pieces, line = broken(word, cells)
+        lines += pieces
     lines.append(line)
     return lines
+
+
+def broken(word: str, cells: int) -> list[str]:
+    """Break a word that is wider than a line; the last piece may be empty."""
+    pieces = []
+    rest = word
+    while width(rest) > cells:
+        piece = head(rest, cells)
+        pieces.append(piece)
+        rest = rest[len(piece) :]
+    return [*pieces, rest]
 
 
 def head(word: str, cells: int) -> str:

@@ -29,6 +29,8 @@ def _theme(name: str, *, dark: bool, ansi: bool = False, **tones: str) -> Theme:
         ansi=ansi,
         variables={f"wb-{name}": colour for name, colour in tones.items()}
         | {
+            "ansi-background": "ansi_black",
+            "ansi-foreground": "ansi_white",
             "block-cursor-background": tones["cursor"],
             "block-cursor-foreground": tones["ink"],
             "block-cursor-text-style": "none",

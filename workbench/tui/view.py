@@ -71,5 +71,7 @@ class View(msgspec.Struct, frozen=True):
 
     def troubles(self) -> list[tuple[Part, Health]]:
         """Return what is not green, the worst first."""
-        unwell = [(part, health) for part, health in self.state.health.items() if health.light is not Light.GREEN]
+        unwell = [
+            (part, health) for part, health in self.state.health.items() if health.light is not Light.GREEN
+        ]
         return sorted(unwell, key=lambda item: item[1].light is not Light.RED)

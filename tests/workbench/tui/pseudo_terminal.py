@@ -23,7 +23,9 @@ ROOT = Path(__file__).parents[3]
 class PseudoTerminal:
     """Runs a program on a terminal of its own; reads what it writes while waiting for conditions."""
 
-    def __init__(self, *arguments: str, size: tuple[int, int] = (120, 40), environ: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, *arguments: str, size: tuple[int, int] = (120, 40), environ: Mapping[str, str] | None = None
+    ) -> None:
         self.master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
         self.before = termios.tcgetattr(slave)
@@ -31,10 +33,16 @@ class PseudoTerminal:
         self.began = time.monotonic()
         # The slave stays open here: its modes can be read after the program has ended.
         self._slave = slave
-        variables = {**os.environ, "TERM": "xterm-256color", "LANG": "C.UTF-8", "PYTHONPATH": str(ROOT), **(environ or {})}
+        variables = {
+            **os.environ,
+            "TERM": "xterm-256color",
+            "LANG": "C.UTF-8",
+            "PYTHONPATH": str(ROOT),
+            **(environ or {}),
+        }
         self.process = subprocess.Popen(
             [sys.executable, *arguments], stdin=slave, stdout=slave, stderr=slave, env=variables, cwd=ROOT,
-            preexec_fn=self._take_terminal,
+            preexec_fn=self._take_terminal,  # noqa: PLW1509  (nothing else runs in these tests)
         )  # fmt: skip
 
     @staticmethod

@@ -23,14 +23,18 @@ def make_app(story: Story | ScriptedSource, **how: Any) -> WorkbenchApp:
     return WorkbenchApp(source, **how)
 
 
-async def until(pilot: Pilot[Any], condition: Callable[[], bool], what: str = "", seconds: float = 10.0) -> None:
+async def until(
+    pilot: Pilot[Any], condition: Callable[[], bool], what: str = "", seconds: float = 10.0
+) -> None:
     """Let the app work until `condition` holds."""
     try:
         async with asyncio.timeout(seconds):
             while not condition():
                 await pilot.pause()
     except TimeoutError:
-        raise AssertionError(f"not within {seconds} s: {what or condition}\n{screen_text(pilot.app)}") from None
+        raise AssertionError(
+            f"not within {seconds} s: {what or condition}\n{screen_text(pilot.app)}"
+        ) from None
 
 
 def screen_text(app: Any) -> str:
@@ -40,7 +44,9 @@ def screen_text(app: Any) -> str:
 
 
 @asynccontextmanager
-async def showing(story: Story | ScriptedSource, *, size: tuple[int, int] = (120, 40), **how: Any) -> AsyncIterator[Pilot[int]]:
+async def showing(
+    story: Story | ScriptedSource, *, size: tuple[int, int] = (120, 40), **how: Any
+) -> AsyncIterator[Pilot[int]]:
     """Run an app over a story until it has shown what the story says."""
     app = make_app(story, **how)
     source = app.source

@@ -40,7 +40,9 @@ async def test_before_the_clock_runs_the_ready_page_says_what_is_missing() -> No
         text = screen_text(pilot.app)
         assert "Restricted-architecture MLM" in text
         assert "being taken" in text
-        assert "Enter starts the clock once the starting score and your agreement to the rules is there" in text
+        assert (
+            "Enter starts the clock once the starting score and your agreement to the rules is there" in text
+        )
 
 
 async def test_agreeing_to_the_rules_sends_the_digest_of_the_text_that_was_shown() -> None:
@@ -144,13 +146,17 @@ async def test_a_deadline_while_a_note_is_written_does_not_take_the_note_away() 
         await until(pilot, lambda: isinstance(pilot.app.screen, NotePrompt))
         await pilot.press(*"still here")
         story.source.happen(DeadlineReached())
-        await until(pilot, lambda: pilot.app.view is not None and pilot.app.view.state.deadline_at is not None)
+        await until(
+            pilot, lambda: pilot.app.view is not None and pilot.app.view.state.deadline_at is not None
+        )
         await pilot.pause()
         assert isinstance(pilot.app.screen, NotePrompt)
         assert pilot.app.screen.words == "still here"
         await pilot.press("ctrl+s")
         await until(pilot, lambda: ("note", {"text": "still here"}) in story.source.requests)
-        await until(pilot, lambda: isinstance(pilot.app.screen, FinishPage), "the finish page comes afterwards")
+        await until(
+            pilot, lambda: isinstance(pilot.app.screen, FinishPage), "the finish page comes afterwards"
+        )
 
 
 async def test_pause_sends_a_break_and_the_screen_says_that_the_clock_stands() -> None:
@@ -211,7 +217,8 @@ async def test_after_submission_the_survey_is_asked_and_the_closing_figures_show
         await until(pilot, lambda: isinstance(pilot.app.screen, FinishPage))
         await until(pilot, lambda: "How hard was it?" in screen_text(pilot.app))
         assert "[very] hard" in screen_text(pilot.app)
-        await pilot.press("down", "tab", *"data", "ctrl+s")
+        assert "● " not in screen_text(pilot.app), "nothing is chosen for anybody"
+        await pilot.press("down", "space", "tab", *"data", "ctrl+s")
         await until(pilot, lambda: any(method == "survey" for method, _ in story.source.requests))
         answers = next(sent["answers"] for method, sent in story.source.requests if method == "survey")
         assert answers == {"difficulty": "about right", "stuck": "data", "experience": ""}
@@ -225,7 +232,9 @@ async def test_a_proctors_message_stays_until_it_is_acknowledged() -> None:
     story = Story().afternoon()
     async with showing(story) as pilot:
         story.source.happen(MessageSent(1, "The power goes at [15:00]."), "proctor ann")
-        await until(pilot, lambda: "MESSAGE from proctor ann  The power goes at [15:00]." in screen_text(pilot.app))
+        await until(
+            pilot, lambda: "MESSAGE from proctor ann  The power goes at [15:00]." in screen_text(pilot.app)
+        )
         await pilot.press("a")
         await pilot.press("enter")
         await until(pilot, lambda: ("acknowledge", {"number": 1}) in story.source.requests)
@@ -278,7 +287,10 @@ async def test_the_brief_can_be_searched_and_its_headings_visited() -> None:
     async with showing(Story().afternoon(), size=(120, 24)) as pilot:
         await until(pilot, lambda: pilot.app.view is not None and pilot.app.view.brief is not None)
         await pilot.press("b")
-        await until(pilot, lambda: "CONTENTS" in screen_text(pilot.app) and "Allowed operators" in screen_text(pilot.app))
+        await until(
+            pilot,
+            lambda: "CONTENTS" in screen_text(pilot.app) and "Allowed operators" in screen_text(pilot.app),
+        )
         await pilot.press("slash", *"refused operator", "enter")
         await until(pilot, lambda: "A refused operator is named" in screen_text(pilot.app))
         await pilot.press("escape")

@@ -59,7 +59,10 @@ class FakeHost:
                 self.asked.append((request["method"], request["params"]))
                 answer: dict[str, Any] = {"jsonrpc": "2.0", "id": request["id"], "result": {}}
                 if request["method"] == "score":
-                    answer = {"id": request["id"], "error": {"code": -32000, "message": "cannot score: paused"}}
+                    answer = {
+                        "id": request["id"],
+                        "error": {"code": -32000, "message": "cannot score: paused"},
+                    }
                 writer.write(msgspec.json.encode(answer) + b"\n")
                 if request["method"] == "events":
                     self._writers.append(writer)
@@ -104,7 +107,7 @@ class Collected:
 
     async def until(self, condition: Any) -> None:
         async with asyncio.timeout(10):
-            while not condition():
+            while not condition():  # noqa: ASYNC110  (the condition is anything)
                 await asyncio.sleep(0)
 
 

@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
+from environments.contract import ScoreStatus
 from sessions.client import HostGone
 from sessions.protocol import Refusal
 from sessions.state import ScoreRow, SessionState
@@ -47,15 +48,22 @@ def details_lines(row: ScoreRow, state: SessionState) -> list[Line]:
         if row.change is not None:
             lines.append(fact("change", (words.change(row.change), words.change_tone(row.change, state.direction)),
                               ("  against the valid score before", Tone.MUTED)))  # fmt: skip
-        if state.best and state.best.raw is not None and row.raw is not None and state.best.number != row.number:
+        if (
+            state.best
+            and state.best.raw is not None
+            and row.raw is not None
+            and state.best.number != row.number
+        ):
             gap = row.raw - state.best.raw
             lines.append(fact("to best", (words.change(gap), words.change_tone(gap, state.direction)),
                               (f"  #{state.best.number} with {words.raw(state.best.raw)}", Tone.MUTED)))  # fmt: skip
     lines.append(fact("took", words.took(row.seconds) if row.seconds is not None else words.MISSING))
-    lines.append(fact("snapshot", one_line(row.commit or words.MISSING), (f"  number {row.snapshot}", Tone.MUTED)))
+    lines.append(
+        fact("snapshot", one_line(row.commit or words.MISSING), (f"  number {row.snapshot}", Tone.MUTED))
+    )
     if row.note:
         lines += [EMPTY, ((("YOUR NOTE"), Tone.LABEL),), *paragraph(row.note, measure=88)]
-    if row.message and not hidden:
+    if row.message and not (hidden and row.status is ScoreStatus.VALID):
         lines += [EMPTY, (("MESSAGE", Tone.LABEL),), *paragraph(row.message, measure=88)]
     return lines
 
@@ -64,7 +72,9 @@ def _status(row: ScoreRow) -> Span:
     if row.status is not None:
         return words.status(row.status), words.STATUS_TONES[row.status]
     percent = "" if row.fraction is None else f" {row.fraction * 100:.0f} %"
-    return (f"running: {one_line(row.stage)}{percent}" if row.stage else "waiting for the scorer"), Tone.ACCENT
+    return (
+        f"running: {one_line(row.stage)}{percent}" if row.stage else "waiting for the scorer"
+    ), Tone.ACCENT
 
 
 def diff_lines(against: Against) -> list[Line]:
@@ -74,8 +84,7 @@ def diff_lines(against: Against) -> list[Line]:
         return [*lines, ((one_line(against.problem), Tone.WARN),)]
     if not against.changes:
         return [*lines, (("no difference", Tone.MUTED),)]
-    for change in against.changes:
-        lines.append(_change(change))
+    lines += [_change(change) for change in against.changes]
     for change in against.changes:
         if change.get("patch"):
             lines += [EMPTY, *_patch(str(change["patch"]))]
@@ -88,7 +97,11 @@ def _change(change: dict[str, Any]) -> Line:
     mark, tone = _KINDS.get(str(change.get("kind")), ("!", Tone.WARN))
     old, new = change.get("old_size"), change.get("new_size")
     sizes = " → ".join(words.size(one) for one in (old, new) if one is not None)
-    spans: list[Span] = [(f"{mark} ", tone), (one_line(str(change.get("path", ""))), Tone.TEXT), (f"  {sizes}", Tone.MUTED)]
+    spans: list[Span] = [
+        (f"{mark} ", tone),
+        (one_line(str(change.get("path", ""))), Tone.TEXT),
+        (f"  {sizes}", Tone.MUTED),
+    ]
     if change.get("is_binary") or change.get("is_large"):
         digest = str(change.get("new_digest") or change.get("old_digest") or "")
         spans.append((f"  {one_line(digest)[:20]}", Tone.MUTED))
@@ -119,7 +132,7 @@ class DetailsText(Rows):
         self.number = number
         self.diffs: tuple[Against, ...] = ()
 
-    def scrolling(self, view: View, width: int) -> list[Line]:  # noqa: ARG002
+    def scrolling(self, view: View, width: int) -> list[Line]:
         row = view.state.scores[self.number] if self.number < len(view.state.scores) else None
         if row is None:
             return [(("this score has not been asked for yet", Tone.MUTED),)]
@@ -148,7 +161,14 @@ class DetailsPage(Screen[None]):
     def compose(self) -> ComposeResult:
         yield Words(self._title(), id="title")
         yield DetailsText(self._number)
-        yield Words([EMPTY, key_line((("esc", "back"), ("y", "copy snapshot id"), ("← →", "other scores"), ("↑ ↓", "scroll")))])
+        yield Words(
+            [
+                EMPTY,
+                key_line(
+                    (("esc", "back"), ("y", "copy snapshot id"), ("← →", "other scores"), ("↑ ↓", "scroll"))
+                ),
+            ]
+        )
 
     def _title(self) -> list[Line]:
         name = "Starting score" if self._number == 0 else f"Score #{self._number}"
@@ -177,15 +197,23 @@ class DetailsPage(Screen[None]):
         row = self.row
         if row is None or row.snapshot is None:
             return
-        before = next((other for other in reversed(state.scores[:number]) if other.snapshot is not None), None)
+        before = next(
+            (other for other in reversed(state.scores[:number]) if other.snapshot is not None), None
+        )
         targets = [(before, "SINCE THE SCORE BEFORE")] if before else []
         best = state.best
-        if best and not state.scores_hidden and best.number not in {number, before.number if before else None}:
+        if (
+            best
+            and not state.scores_hidden
+            and best.number not in {number, before.number if before else None}
+        ):
             targets.append((best, "SINCE THE BEST"))
         found = []
         for other, title in targets:
             if other.snapshot is not None:
-                found.append(await self._ask(other.snapshot, row.snapshot, f"{title}  #{other.number} → #{number}"))
+                found.append(
+                    await self._ask(other.snapshot, row.snapshot, f"{title}  #{other.number} → #{number}")
+                )
         text = self.query_one(DetailsText)
         if text.number == number:
             text.diffs = tuple(found)

@@ -51,6 +51,9 @@ class Dialog(ModalScreen[Result]):
     def show(self, view: View) -> None:
         """Take a newer view; most dialogs show nothing that changes."""
 
+    def tick(self, view: View) -> None:
+        """Take a view in which only the time is new."""
+
     def action_close(self) -> None:
         self.dismiss(None)
 
@@ -69,4 +72,7 @@ def paragraph(text: str, tone: Tone = Tone.TEXT, measure: int = MEASURE) -> list
 
 def fact(name: str, *value: Span | str, room: int = 14) -> Line:
     """Return a line `name  value` with names aligned."""
-    return ((name.ljust(room), Tone.MUTED), *((part, Tone.TEXT) if isinstance(part, str) else part for part in value))
+    return (
+        (name.ljust(room), Tone.MUTED),
+        *((part, Tone.TEXT) if isinstance(part, str) else part for part in value),
+    )

@@ -51,7 +51,10 @@ class MainScreen(Screen[None]):
         Binding("q", "app.detach", "detach", show=False),
         Binding("left", "turn(-1)", "page before", show=False),
         Binding("right", "turn(1)", "next page", show=False),
-        *(Binding(str(number), f"tab('{name}')", name, show=False) for number, name in enumerate(NARROW_TABS, 1)),
+        *(
+            Binding(str(number), f"tab('{name}')", name, show=False)
+            for number, name in enumerate(NARROW_TABS, 1)
+        ),
     ]
 
     BLANK = True
@@ -134,10 +137,9 @@ class MainScreen(Screen[None]):
 
     def go_to(self, name: str) -> None:
         """Show a page, in whatever form the screen has."""
-        if name in PAGES:
-            if name != self.pages.left_out:
-                self.board.page = name
-                self.pages.choose(name)
+        if name in PAGES and name != self.pages.left_out:
+            self.board.page = name
+            self.pages.choose(name)
         if name in NARROW_TABS:
             self.board.tab = name
             self.tabs.choose(name)

@@ -26,7 +26,11 @@ class ScorePrompt(Dialog[str]):
     title_text = "Score the work folder as it is now"
 
     def body(self) -> Iterable[Widget]:
-        yield Words(paragraph("A snapshot is taken first and that is what is scored; keep working meanwhile.", Tone.MUTED))
+        yield Words(
+            paragraph(
+                "A snapshot is taken first and that is what is scored; keep working meanwhile.", Tone.MUTED
+            )
+        )
         yield Input(placeholder="what changed? (optional)", id="words", max_length=400)
 
     def keys(self) -> Sequence[tuple[str, str]]:
@@ -90,10 +94,14 @@ class PausePrompt(Dialog[str]):
         elif self._breaks is Breaks.PROCTOR:
             yield Words(paragraph("In this session only a proctor may stop the clock. Ask them for a break."))
         else:
-            yield Words(paragraph("This session has no breaks: the clock runs until you submit or time is up."))
+            yield Words(
+                paragraph("This session has no breaks: the clock runs until you submit or time is up.")
+            )
 
     def keys(self) -> Sequence[tuple[str, str]]:
-        return (("enter", "stop the clock"), ("esc", "keep it running")) if self.allowed else (("esc", "close"),)
+        return (
+            (("enter", "stop the clock"), ("esc", "keep it running")) if self.allowed else (("esc", "close"),)
+        )
 
     @on(Input.Submitted)
     def _take(self, event: Input.Submitted) -> None:
@@ -142,7 +150,11 @@ def health_lines(view: View) -> list[Line]:
         since = f"  since {health.at[11:19]} UTC" if health else ""
         lines.append(fact(name, (word, tone), (since, Tone.MUTED)))
         reason = view.link.why if part is Part.HOST and not view.link.up else health.reason if health else ""
-        lines += [((" " * 14 + drawn[0][0], Tone.TEXT),) for drawn in paragraph(one_line(reason), measure=52) if reason]
+        lines += [
+            ((" " * 14 + drawn[0][0], Tone.TEXT),)
+            for drawn in paragraph(one_line(reason), measure=52)
+            if reason
+        ]
     opened = view.state.opened
     lines += [EMPTY, fact("isolation", opened.isolation.level.value)]
     lines += [((" " * 14 + drawn[0][0], Tone.MUTED),)
@@ -162,7 +174,9 @@ class MessagePage(Dialog[bool]):
         super().__init__()
         self._message = view.unread
         self._may = view.mode is Mode.LIVE
-        self.title_text = f"Message from {one_line(self._message.by)}" if self._message else "No message waits"
+        self.title_text = (
+            f"Message from {one_line(self._message.by)}" if self._message else "No message waits"
+        )
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter,a", "acknowledge", "acknowledge", show=False)]
 
@@ -170,7 +184,11 @@ class MessagePage(Dialog[bool]):
         yield Words(paragraph(self._message.text) if self._message else [])
 
     def keys(self) -> Sequence[tuple[str, str]]:
-        return (("enter", "acknowledge"), ("esc", "later")) if self._message and self._may else (("esc", "close"),)
+        return (
+            (("enter", "acknowledge"), ("esc", "later"))
+            if self._message and self._may
+            else (("esc", "close"),)
+        )
 
     def action_acknowledge(self) -> None:
         self.dismiss(self._message is not None and self._may)

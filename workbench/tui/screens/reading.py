@@ -28,12 +28,13 @@ class Contents(Rows):
         super().__init__(id="contents", chooses=True)
         self._brief = brief
 
-    def fixed(self, view: View, width: int) -> list[Line]:  # noqa: ARG002
+    def fixed(self, view: View, width: int) -> list[Line]:
         return [(("CONTENTS", Tone.LABEL),), EMPTY]
 
-    def scrolling(self, view: View, width: int) -> list[Line]:  # noqa: ARG002
+    def scrolling(self, view: View, width: int) -> list[Line]:
         return [
-            ((cut("  " * (heading.level - 1) + heading.text, width), Tone.TEXT),) for heading in self._brief.headings
+            ((cut("  " * (heading.level - 1) + heading.text, width), Tone.TEXT),)
+            for heading in self._brief.headings
         ]
 
 
@@ -61,7 +62,20 @@ class ReadingPage(Screen[None]):
             yield Contents(self._brief)
             yield self._brief
         yield Input(placeholder="search the brief", id="sought")
-        yield Words([EMPTY, key_line((("esc", "back"), ("/", "search"), ("n", "next"), ("[ ]", "headings"), ("tab", "contents")))])
+        yield Words(
+            [
+                EMPTY,
+                key_line(
+                    (
+                        ("esc", "back"),
+                        ("/", "search"),
+                        ("n", "next"),
+                        ("[ ]", "headings"),
+                        ("tab", "contents"),
+                    )
+                ),
+            ]
+        )
 
     def on_mount(self) -> None:
         self._brief.focus()
@@ -92,7 +106,9 @@ class ReadingPage(Screen[None]):
         event.input.display = False
         self._brief.focus()
         found = self._brief.search(event.value)
-        self.app.notify(words.count(found, "line") + " found" if event.value.strip() else "search cleared", markup=False)
+        self.app.notify(
+            words.count(found, "line") + " found" if event.value.strip() else "search cleared", markup=False
+        )
 
     def action_next(self) -> None:
         self._brief.search(self._brief.sought)

@@ -72,7 +72,12 @@ def _measured(state: SessionState) -> list[Line]:
     value = f"  {words.better(environment.direction)}; {_counting(state)}"
     return [
         fact("time", *_time(state), room=ROOM),
-        fact("profile", one_line(opened.profile), (f"  on {one_line(opened.hardware.label)}", Tone.MUTED), room=ROOM),
+        fact(
+            "profile",
+            one_line(opened.profile),
+            (f"  on {one_line(opened.hardware.label)}", Tone.MUTED),
+            room=ROOM,
+        ),
         fact("score", one_line(environment.raw_label), (value, Tone.MUTED), room=ROOM),
         fact("hand in", ", ".join(one_line(path) for path in environment.deliverables), room=ROOM),
         fact("breaks", _BREAKS[opened.policy.breaks], room=ROOM),
@@ -182,7 +187,9 @@ class ReadyPage(Screen[None]):
 
     def compose(self) -> ComposeResult:
         yield ReadySheet(id="ready")
-        yield Words([key_line((("enter", "start the clock"), ("r", "rules"), ("h", "health"), ("q", "detach")))])
+        yield Words(
+            [key_line((("enter", "start the clock"), ("r", "rules"), ("h", "health"), ("q", "detach")))]
+        )
 
     def on_mount(self) -> None:
         self.query_one(ReadySheet).focus()
@@ -215,7 +222,7 @@ class RulesText(Rows):
         super().__init__()
         self._rules = rules
 
-    def scrolling(self, view: View, width: int) -> list[Line]:  # noqa: ARG002
+    def scrolling(self, view: View, width: int) -> list[Line]:
         return page_of(self._rules, width - 1).lines
 
 
@@ -235,7 +242,11 @@ class RulesPage(Screen[bool]):
 
     def compose(self) -> ComposeResult:
         yield RulesText(self._rules)
-        keys = [("esc", "back")] if self._agreed else [("y", "I have read the rules and agree to them"), ("esc", "back")]
+        keys = (
+            [("esc", "back")]
+            if self._agreed
+            else [("y", "I have read the rules and agree to them"), ("esc", "back")]
+        )
         yield Words([key_line([*keys, ("↑ ↓", "scroll")])])
 
     def on_mount(self) -> None:

@@ -11,8 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Input, OptionList
-from textual.widgets.option_list import Option
+from textual.widgets import Input
 
 from environments.contract import Counting, SurveyQuestion
 from sessions.state import Phase, ScoreRow, SessionState
@@ -24,6 +23,7 @@ from workbench.tui.source import Mode
 from workbench.tui.text import one_line
 from workbench.tui.view import View
 from workbench.tui.widgets.lines import Words
+from workbench.tui.widgets.rows import Rows
 
 WORD = "submit"
 
@@ -43,13 +43,19 @@ def submit_lines(view: View) -> list[Line]:
     state = view.state
     last = state.opened.environment.counting is Counting.LAST
     lines = [
-        fact("time left", (words.countdown(view.remaining_ms), Tone.STRONG), (" will be given up", Tone.MUTED)),
+        fact(
+            "time left", (words.countdown(view.remaining_ms), Tone.STRONG), (" will be given up", Tone.MUTED)
+        ),
         fact("best", *figure_of(state.best, state), "" if last or state.scores_hidden else "  ★ counts"),
         fact("last", *figure_of(state.last_valid, state), "  ★ counts" if last else ""),
         fact("changed", *_changed(view)),
     ]
     if state.pending:
-        lines.append(fact("running", (f"{words.count(len(state.pending), 'score')} still waiting or running", Tone.WARN)))
+        lines.append(
+            fact(
+                "running", (f"{words.count(len(state.pending), 'score')} still waiting or running", Tone.WARN)
+            )
+        )
     return [*lines, EMPTY, *paragraph(
         "The work folder is frozen, a final snapshot is taken and scored. This cannot be undone.")]  # fmt: skip
 
@@ -85,6 +91,9 @@ class SubmitDialog(Dialog[bool]):
     def show(self, view: View) -> None:
         self.query_one("#facts", Words).put(submit_lines(view))
 
+    def tick(self, view: View) -> None:
+        self.show(view)
+
     @on(Input.Submitted)
     def _take(self, event: Input.Submitted) -> None:
         if event.value.strip().lower() == WORD:
@@ -110,36 +119,66 @@ def closing_lines(view: View) -> list[Line]:
         lines.append(fact("final score", (f"{stage}{percent}", Tone.ACCENT)))
     lines.append(fact("counts", *figure_of(state.counted, state)))
     if state.phase is Phase.CLOSED:
-        lines.append(fact("record", ("closed and sealed", Tone.GOOD), (f"  {one_line(state.opened.session)}", Tone.MUTED)))
+        lines.append(
+            fact(
+                "record",
+                ("closed and sealed", Tone.GOOD),
+                (f"  {one_line(state.opened.session)}", Tone.MUTED),
+            )
+        )
     elif not state.pending and (state.survey is not None or not state.opened.environment.survey):
         lines.append(fact("record", ("closing …", Tone.ACCENT)))
     return lines
 
 
+class Choices(Rows):
+    """One of several answers; none until somebody chooses."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("space", "choose", "choose", show=False)]
+
+    def __init__(self, choices: Sequence[str]) -> None:
+        super().__init__(chooses=True)
+        self._choices = tuple(choices)
+        self.chosen: int | None = None
+        self.styles.height = len(self._choices)
+
+    def scrolling(self, view: View, width: int) -> list[Line]:
+        marks = ("●" if at == self.chosen else "○" for at in range(len(self._choices)))
+        return [
+            ((f" {mark} {one_line(choice)}", Tone.TEXT),)
+            for mark, choice in zip(marks, self._choices, strict=True)
+        ]
+
+    def action_choose(self) -> None:
+        self.chosen = self.cursor
+        self.redraw()
+
+
 class Question(Vertical):
     """One question of the survey with its answer."""
 
-    DEFAULT_CSS = "Question { height: auto; }"
+    DEFAULT_CSS = "Question { height: auto; } Question Choices { margin: 1 0; width: 60; }"
 
-    def __init__(self, question: SurveyQuestion) -> None:
+    def __init__(self, question: SurveyQuestion, view: View) -> None:
         super().__init__()
         self.question = question
+        self._view = view
 
     def compose(self) -> ComposeResult:
         yield Words(paragraph(self.question.ask, Tone.LABEL))
         if self.question.choices:
-            # Options are made of Content, so that a choice is never read as markup.
-            from textual.content import Content
-
-            yield OptionList(*(Option(Content(one_line(choice))) for choice in self.question.choices))
+            yield Choices(self.question.choices)
         else:
             yield Input(placeholder="free text; empty is fine")
 
+    def on_mount(self) -> None:
+        for choices in self.query(Choices):
+            choices.show(self._view)
+
     @property
     def answer(self) -> str:
-        for choices in self.query(OptionList):
-            at = choices.highlighted
-            return "" if at is None else self.question.choices[at]
+        for choices in self.query(Choices):
+            return "" if choices.chosen is None else self.question.choices[choices.chosen]
         return self.query_one(Input).value
 
 
@@ -176,7 +215,7 @@ class FinishPage(Screen[None]):
                 with Vertical(id="survey"):
                     yield Words([EMPTY, (("A few questions", Tone.STRONG),), EMPTY])
                     for question in self._view.state.opened.environment.survey:
-                        yield Question(question)
+                        yield Question(question, self._view)
         yield Words([self._keys()], id="finish-keys")
 
     def _title(self) -> list[Line]:
@@ -185,8 +224,9 @@ class FinishPage(Screen[None]):
         return [((text, Tone.STRONG),), EMPTY]
 
     def _keys(self) -> Line:
-        keys = [("ctrl+s", "send the answers"), ("tab", "next question")] if self.asks else [("q", "leave")]
-        return key_line([*keys, ("m", "main screen")] if not self.asks else keys)
+        if self.asks:
+            return key_line([("tab", "next question"), ("space", "choose"), ("ctrl+s", "send the answers")])
+        return key_line([("q", "leave"), ("m", "main screen")])
 
     def show(self, view: View) -> None:
         self._view = view

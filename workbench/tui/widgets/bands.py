@@ -51,7 +51,9 @@ def bands(view: View) -> list[Line]:
     found += [_trouble(part, health) for part, health in view.troubles() if health.light is Light.RED]
     if view.unread is not None:
         keys = "   [a] acknowledge" if view.can_act else ""
-        found.append((f"MESSAGE from {one_line(view.unread.by)}", one_line(view.unread.text) + keys, Tone.BAND_INFO))
+        found.append(
+            (f"MESSAGE from {one_line(view.unread.by)}", one_line(view.unread.text) + keys, Tone.BAND_INFO)
+        )
     if state.pause is not None:
         found.append(_paused(view, state.pause))
     if state.phase is Phase.FINISHING:
@@ -61,12 +63,15 @@ def bands(view: View) -> list[Line]:
     found += [_trouble(part, health) for part, health in view.troubles() if health.light is Light.AMBER]
     if len(found) > MOST:
         rest = len(found) - MOST + 1
-        found = [*found[: MOST - 1], ("AND", f"{words.count(rest, 'more notice')}: press h to see all", Tone.BAND_WARN)]
+        found = [
+            *found[: MOST - 1],
+            ("AND", f"{words.count(rest, 'more notice')}: press h to see all", Tone.BAND_WARN),
+        ]
     return [_band(*each) for each in found]
 
 
 def _band(label: str, text: str, tone: Tone) -> Line:
-    return ((f" {_MARKS[tone]} {label}  {text}", tone),)
+    return ((f"  {_MARKS[tone]} {label}  {text}", tone),)
 
 
 _MARKS = {Tone.BAND_BAD: "■", Tone.BAND_WARN: "▲", Tone.BAND_INFO: "◆"}
@@ -91,7 +96,9 @@ def _paused(view: View, pause: Pause) -> tuple[str, str, Tone]:
     if pause.note:
         text += f" · {one_line(pause.note)}"
     if view.can_act:
-        text += "   [r] resume" if pause.reason is not PauseReason.PROCTOR else " · only the proctor can resume"
+        text += (
+            "   [r] resume" if pause.reason is not PauseReason.PROCTOR else " · only the proctor can resume"
+        )
     return "PAUSED", text, Tone.BAND_WARN
 
 

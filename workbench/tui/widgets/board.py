@@ -19,7 +19,7 @@ class _Placed(Layout):
     name = "placed"
 
     def arrange(
-        self, parent: Widget, children: list[Widget], size: Size, greedy: bool = True  # noqa: ARG002
+        self, parent: Widget, children: list[Widget], size: Size, greedy: bool = True
     ) -> ArrangeResult:
         assert isinstance(parent, Board)
         regions = parent.regions(size)

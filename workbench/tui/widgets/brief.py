@@ -34,7 +34,11 @@ class BriefPage(Rows):
     def scrolling(self, view: View, width: int) -> list[Line]:
         if view.brief is None:
             waiting = "the brief appears when the clock starts"
-            text = waiting if view.state.started_at is None or view.mode is not Mode.LIVE else "fetching the brief"
+            text = (
+                waiting
+                if view.state.started_at is None or view.mode is not Mode.LIVE
+                else "fetching the brief"
+            )
             return [((text, Tone.MUTED),)]
         if self._page is None or self._set != (view.brief, width):
             self._set = (view.brief, width)
@@ -63,7 +67,11 @@ class BriefPage(Rows):
     def action_heading(self, by: int) -> None:
         here = self.scroll_offset.y
         lines = [heading.line for heading in self.headings]
-        following = [line for line in lines if line > here] if by > 0 else [line for line in lines if line < here][::-1]
+        following = (
+            [line for line in lines if line > here]
+            if by > 0
+            else [line for line in lines if line < here][::-1]
+        )
         if following:
             self.scroll_to(y=following[0], animate=False)
 

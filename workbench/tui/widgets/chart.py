@@ -46,7 +46,11 @@ class ScoreChart(Drawing, can_focus=True):
     def draw(self, view: View, width: int, height: int) -> list[Line]:
         environment = view.state.opened.environment
         chart = chart_of(view, self.scale, self.zoom)
-        scale = self.scale.value if self.scale is Scale.LINEAR or chart.log else "linear: log needs positive scores"
+        scale = (
+            self.scale.value
+            if self.scale is Scale.LINEAR or chart.log
+            else "linear: log needs positive scores"
+        )
         looks = [] if chart.hidden else [scale] if self.scale is Scale.LOG else []
         looks += [self.zoom.value] if self.zoom is not Zoom.SESSION else []
         detail = f"{one_line(environment.raw_label)}, {words.better(environment.direction)}"

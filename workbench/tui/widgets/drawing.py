@@ -129,6 +129,8 @@ def changed_cells(old: Line, new: Line) -> tuple[int, int]:
 
 def _cells(drawn: Line) -> list[tuple[str, Tone]] | None:
     """Return one entry a cell, or None where a character is not one cell wide."""
-    if any(character > "\u2fff" or "\u0300" <= character <= "\u036f" for text, _ in drawn for character in text):
+    if any(
+        character > "\u2fff" or "\u0300" <= character <= "\u036f" for text, _ in drawn for character in text
+    ):
         return None
     return [(character, tone) for text, tone in drawn for character in text]

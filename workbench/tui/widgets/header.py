@@ -53,5 +53,5 @@ def header(view: View, width: int) -> Line:
 class Header(Drawing):
     """See `header`."""
 
-    def draw(self, view: View, width: int, height: int) -> list[Line]:  # noqa: ARG002
+    def draw(self, view: View, width: int, height: int) -> list[Line]:
         return [header(view, width)]

@@ -28,7 +28,7 @@ class Words(Widget, inherit_bindings=False):
             self._lines = list(lines)
             self.refresh(layout=grew)
 
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return len(self._lines)
 
     def render_line(self, y: int) -> Strip:

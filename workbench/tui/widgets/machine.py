@@ -34,7 +34,9 @@ def machine(view: View, width: int, height: int) -> list[Line]:
         lines += _gpus(view.samples, sample, width, room)
     else:
         if sample.gpu_problem:
-            lines.append((("GPU  N/A  ", Tone.BAD), (cut(one_line(sample.gpu_problem), width - 10), Tone.MUTED)))
+            lines.append(
+                (("GPU  N/A  ", Tone.BAD), (cut(one_line(sample.gpu_problem), width - 10), Tone.MUTED))
+            )
         lines += _host(view.samples, sample, width, room)
     return lines
 
@@ -65,7 +67,9 @@ def _gpu(samples: Sequence[Sample], gpu: Gpu, width: int, room: int) -> list[Lin
     memory = f"{words.gigabytes(gpu.memory_used)} / {words.gigabytes(gpu.memory_total)} GB"
     room_left = width - len(busy) - len(memory) - 4
     history = _history(samples, lambda one: _utilisation(one, index), min(_SPARK, room_left))
-    figures = beside(((busy, Tone.STRONG), ("  ", Tone.TEXT), (history, Tone.SPARK)), ((memory, Tone.TEXT),), width)
+    figures = beside(
+        ((busy, Tone.STRONG), ("  ", Tone.TEXT), (history, Tone.SPARK)), ((memory, Tone.TEXT),), width
+    )
     if room <= 1:
         return [figures]
     spare = room - 2
@@ -84,7 +88,9 @@ def _process(pid: int, name: str, owner: str, memory: int | None, width: int) ->
         (one_line(name), Tone.TEXT),
         (f"  {one_line(owner)}", Tone.MUTED),
     )
-    return beside(left, ((f"{words.gigabytes(memory)} GB" if memory is not None else "N/A", Tone.TEXT),), width)
+    return beside(
+        left, ((f"{words.gigabytes(memory)} GB" if memory is not None else "N/A", Tone.TEXT),), width
+    )
 
 
 def _utilisation(sample: Sample, index: int) -> float | None:

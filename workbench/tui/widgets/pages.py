@@ -14,7 +14,7 @@ class NotesPage(Rows):
 
     titled = False
 
-    def fixed(self, view: View, width: int) -> list[Line]:  # noqa: ARG002
+    def fixed(self, view: View, width: int) -> list[Line]:
         return [heading("NOTES", width, focused=self.has_focus), EMPTY] if self.titled else []
 
     def scrolling(self, view: View, width: int) -> list[Line]:
@@ -52,7 +52,10 @@ class FilesPage(Rows):
             lines = [((f"{words.count(len(view.changed), 'file')} changed {since}", Tone.MUTED),), EMPTY]
             lines += [_file(one.path, one.change, one.size, width) for one in view.changed]
         if last is not None and last.skipped_count:
-            lines += [EMPTY, ((f"{words.count(last.skipped_count, 'file')} left out of the last snapshot:", Tone.WARN),)]
+            lines += [
+                EMPTY,
+                ((f"{words.count(last.skipped_count, 'file')} left out of the last snapshot:", Tone.WARN),),
+            ]
             lines += [((f"  {plain(one.path)}  {plain(one.reason)}", Tone.MUTED),) for one in last.skipped]
         return lines
 

@@ -50,7 +50,9 @@ def _last(row: ScoreRow, state: SessionState, width: int) -> Line:
     good = row.status is ScoreStatus.VALID
     head = f"last #{row.number}  "
     if good and not state.scores_hidden:
-        figure = words.raw(row.raw) + ("" if row.normalised is None else f"  norm {words.normalised(row.normalised)}")
+        figure = words.raw(row.raw) + (
+            "" if row.normalised is None else f"  norm {words.normalised(row.normalised)}"
+        )
         delta = f"  {words.change(row.change)}" if row.change is not None else ""
         spans: Line = (
             (head, Tone.MUTED),
@@ -70,9 +72,17 @@ def _check(state: SessionState, width: int) -> Line:
     if check is None:
         return (("c checks files and rules without a score", Tone.FAINT if state.checks else Tone.MUTED),)
     if check.fault:
-        return (("check  ", Tone.MUTED), ("broke  ", Tone.WARN), (cut(one_line(check.fault), width), Tone.TEXT))
+        return (
+            ("check  ", Tone.MUTED),
+            ("broke  ", Tone.WARN),
+            (cut(one_line(check.fault), width), Tone.TEXT),
+        )
     if check.accepted:
-        return (("check  ", Tone.MUTED), ("accepted", Tone.GOOD), (f"  in {words.took(check.seconds)}", Tone.MUTED))
+        return (
+            ("check  ", Tone.MUTED),
+            ("accepted", Tone.GOOD),
+            (f"  in {words.took(check.seconds)}", Tone.MUTED),
+        )
     first = check.problems[0] if check.problems else None
     what = one_line(first.what) + (f" at {one_line(first.where)}" if first.where else "") if first else ""
     more = f" (+{len(check.problems) - 1})" if len(check.problems) > 1 else ""

@@ -78,7 +78,7 @@ def _cell(name: str, row: ScoreRow, state: SessionState, *, counts: bool) -> tup
         case "snapshot":
             return (row.commit or "")[:7], Tone.MUTED
         case _:
-            return remark(row, state), Tone.TEXT if valid else Tone.MUTED
+            return remark(row), Tone.TEXT if valid else Tone.MUTED
 
 
 def _status(row: ScoreRow) -> tuple[str, Tone]:
@@ -88,9 +88,9 @@ def _status(row: ScoreRow) -> tuple[str, Tone]:
     return words.status(row.status), words.STATUS_TONES[row.status]
 
 
-def remark(row: ScoreRow, state: SessionState) -> str:
+def remark(row: ScoreRow) -> str:
     """Return what the participant wrote, or why the score is none."""
-    if row.status in {None, ScoreStatus.VALID} or state.scores_hidden:
+    if row.status in {None, ScoreStatus.VALID}:
         return one_line(row.note) or ("starting solution" if row.number == 0 else "")
     message = one_line(row.message)
     note = one_line(row.note)

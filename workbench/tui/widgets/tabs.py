@@ -35,7 +35,7 @@ class Tabs(Drawing):
         self.current = self.names[0]
         self._clock = clock
 
-    def draw(self, view: View, width: int, height: int) -> list[Line]:  # noqa: ARG002
+    def draw(self, view: View, width: int, height: int) -> list[Line]:
         spans: list[Span] = []
         for name in self.shown:
             here = name == self.current
@@ -49,7 +49,10 @@ class Tabs(Drawing):
         word, tone = urgency(view.remaining_ms)
         left = words.countdown(view.remaining_ms)
         stands = view.state.phase is Phase.PAUSED
-        right: Line = (("PAUSED ", Tone.WARN) if stands else (f"{word} ", tone), (left, Tone.WARN if stands else tone))
+        right: Line = (
+            ("PAUSED ", Tone.WARN) if stands else (f"{word} ", tone),
+            (left, Tone.WARN if stands else tone),
+        )
         return [beside(tuple(spans), right, width)]
 
     @property
@@ -88,9 +91,23 @@ def keys_for(view: View) -> list[tuple[str, str]]:
     """Return the keys that do something now, the most useful first."""
     phase = view.state.phase
     if view.mode is not Mode.LIVE or phase is Phase.CLOSED:
-        return [("enter", "details"), ("b", "brief"), ("l", "log"), ("z", "zoom"), ("?", "keys"), ("q", "quit")]
+        return [
+            ("enter", "details"),
+            ("b", "brief"),
+            ("l", "log"),
+            ("z", "zoom"),
+            ("?", "keys"),
+            ("q", "quit"),
+        ]
     if phase is Phase.PAUSED:
-        return [("r", "resume"), ("n", "note"), ("t", "shell"), ("b", "brief"), ("?", "keys"), ("q", "detach")]
+        return [
+            ("r", "resume"),
+            ("n", "note"),
+            ("t", "shell"),
+            ("b", "brief"),
+            ("?", "keys"),
+            ("q", "detach"),
+        ]
     if phase is Phase.FINISHING:
         return [("enter", "details"), ("n", "note"), ("?", "keys"), ("q", "detach")]
     return [
@@ -102,7 +119,7 @@ def keys_for(view: View) -> list[tuple[str, str]]:
 class Keys(Drawing):
     """The footer."""
 
-    def draw(self, view: View, width: int, height: int) -> list[Line]:  # noqa: ARG002
+    def draw(self, view: View, width: int, height: int) -> list[Line]:
         return [key_line(keys_for(view), width)]
 
 
