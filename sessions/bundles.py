@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from sessions.hosting import is_hosted
+from sessions.recording.format import is_evidence
 from sessions.store import Record, Store
 from sessions.verify import verify
 
@@ -48,7 +49,9 @@ def bundle(record: Record, target: Path) -> Path:
 
 def _contents(record: Record) -> Iterator[Path]:
     for path in record.folder.rglob("*"):
-        if path.relative_to(record.folder).parts[0] not in LEFT_HERE and (path.is_dir() or path.is_file()):
+        within = path.relative_to(record.folder)
+        kept = within.parts[0] not in LEFT_HERE and is_evidence(within)
+        if kept and (path.is_dir() or path.is_file()):
             yield path
 
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from hashlib import file_digest, sha256
 from pathlib import Path
 
+from sessions.recording.format import is_evidence
 from sessions.store import Record
 
-DIGESTED = ("brief.md", "scores", "checks", "commands", "telemetry", "recordings")
+DIGESTED = ("brief.md", "scores", "checks", "commands", "telemetry", "recordings", "gateway")
 """What is hashed byte by byte; snapshots and artifacts are named by their own hashes."""
 
 
@@ -26,7 +27,7 @@ def digest_lines(record: Record) -> Iterator[str]:
         top = record.folder / name
         files = [top] if top.is_file() else top.rglob("*")
         for path in files:
-            if path.is_file() and not path.is_symlink():
+            if path.is_file() and not path.is_symlink() and is_evidence(path.relative_to(record.folder)):
                 yield _file_line(record.folder, path)
     yield from _snapshot_lines(record.folder / "snapshots.git")
     artifacts = record.folder / "artifacts"

@@ -11,6 +11,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 from enum import IntEnum, StrEnum
+from pathlib import PurePath
 
 import msgspec
 
@@ -20,6 +21,14 @@ KEYFRAME_FOLDER = "keyframes"
 """Cached screens, beside the evidence and no part of it: left out of digests and bundles, made again at need."""
 LIVE_FILES = ("recorder.lock", "recorder.status", "recorder.err")
 """What a live recorder keeps beside the segments; no evidence either."""
+
+
+def is_evidence(path: PurePath) -> bool:
+    """Whether a path within a record belongs to what digests cover and bundles carry, as far as recordings go."""
+    if path.parts[:1] != ("recordings",):
+        return True
+    return not (KEYFRAME_FOLDER in path.parts or path.name in LIVE_FILES or path.suffix == ".part")
+
 
 _SIZES = struct.Struct("<II")
 _HEAD = struct.Struct("<BIQ")

@@ -11,12 +11,11 @@ from pathlib import Path
 import msgspec
 
 from sessions.recording.format import (
-    KEYFRAME_FOLDER,
-    LIVE_FILES,
     Chunk,
     Kind,
     SegmentDamaged,
     SegmentHeader,
+    is_evidence,
     iter_chunks,
     read_header,
 )
@@ -193,11 +192,5 @@ def figures_of(folder: Path) -> Figures:
 
 def evidence_of(folder: Path) -> list[Path]:
     """Return the files that are the recording: what digests cover and bundles carry."""
-    return sorted(
-        path
-        for path in folder.rglob("*")
-        if path.is_file()
-        and path.name not in LIVE_FILES
-        and not path.name.endswith(".part")
-        and KEYFRAME_FOLDER not in path.relative_to(folder).parts
-    )
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return sorted(path for path in files if is_evidence("recordings" / path.relative_to(folder)))
