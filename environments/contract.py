@@ -134,6 +134,25 @@ class Limits(Value, frozen=True, forbid_unknown_fields=True):
     output_mb: float = 16.0
 
 
+class Price(Value, frozen=True, forbid_unknown_fields=True):
+    """What a model costs, in dollars a million tokens."""
+
+    input: float
+    output: float
+
+
+class ModelBudget(Value, frozen=True, forbid_unknown_fields=True):
+    """Which models an environment's sessions may ask through the gateway, and how much of them."""
+
+    models: dict[str, Price]
+    """The only models that answer, with their prices."""
+    calls: int | None = None
+    tokens: int | None = None
+    dollars: float | None = None
+    largest_answer: int = 4096
+    """Tokens one completion may have; reserved before the call is made."""
+
+
 class Profile(Value, frozen=True, forbid_unknown_fields=True):
     """One size of an environment, with its own limits and anchors."""
 
@@ -143,6 +162,8 @@ class Profile(Value, frozen=True, forbid_unknown_fields=True):
     hours: float = 8.0
     """The time budget suggested for this profile."""
     anchors: tuple[Anchors, ...] = ()
+    gateway: ModelBudget | None = None
+    """Set where participants or submissions need a model: their only network."""
     hidden_packages: tuple[str, ...] = ()
     """Installed packages that hold held-out data; participants and submissions do not see them."""
     settings: dict[str, Any] = {}
@@ -206,6 +227,14 @@ class AssetFolders(Value, frozen=True, forbid_unknown_fields=True):
     """Held-out data and keys: owner only, masked from submissions."""
 
 
+class GatewayAccess(Value, frozen=True, forbid_unknown_fields=True):
+    """A way to the session's model gateway, for one scoring."""
+
+    socket: Path
+    """HTTP in the OpenAI protocol on this Unix socket; its folder may be mounted into a worker."""
+    key: str
+
+
 class Submission(Value, frozen=True, forbid_unknown_fields=True):
     """A snapshot to check or score: never the live tree."""
 
@@ -218,6 +247,7 @@ class Submission(Value, frozen=True, forbid_unknown_fields=True):
     """Empty folder that belongs to this scoring alone."""
     seed: int
     """Fresh for each call; recorded in the details."""
+    gateway: GatewayAccess | None = None
 
 
 class Problem(Value, frozen=True, forbid_unknown_fields=True):

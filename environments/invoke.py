@@ -11,6 +11,7 @@ Standard input holds one JSON object, then its end::
      "root": null,                    check, score: read-only checkout of the snapshot
      "scratch": null,                 check, score: empty folder of this call
      "seed": 0,                       check, score: fresh for each call
+     "gateway": null,                 {"socket": PATH, "key": ...}: the session's way to a model
      "passphrase": null}              default: REBENCH_WORKBENCH_KEY, its key file, or the public key
 
 The file descriptor named by --channel receives lines of JSON: any number of ::
@@ -49,6 +50,7 @@ from environments.contract import (
     AssetFolders,
     CheckReport,
     EnvironmentFault,
+    GatewayAccess,
     PrepareRequest,
     Progress,
     ScoreReport,
@@ -79,6 +81,7 @@ class InvokeRequest(Value, frozen=True):
     scratch: Path | None = None
     seed: int = 0
     passphrase: str | None = None
+    gateway: GatewayAccess | None = None
 
 
 class RequestInvalid(EnvironmentFault):
@@ -165,7 +168,7 @@ def _submission(request: InvokeRequest, folders: AssetFolders, spec: Any) -> Sub
     request.scratch.mkdir(parents=True, exist_ok=True)
     return Submission(
         root=request.root, profile_name=request.profile, profile=spec.profile(request.profile), assets=folders,
-        scratch=request.scratch, seed=request.seed,
+        scratch=request.scratch, seed=request.seed, gateway=request.gateway,
     )  # fmt: skip
 
 

@@ -171,6 +171,7 @@ class Engine:
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.snapshotter.settled()
 
     # --- what participants do -----------------------------------------------------------------------------
 

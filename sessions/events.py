@@ -89,6 +89,7 @@ class Part(StrEnum):
     GPU = "gpu"
     WATCHING = "watching"
     SCORER = "scorer"
+    GATEWAY = "gateway"
 
 
 class Light(StrEnum):

@@ -17,6 +17,7 @@ from sessions.commands import Commands
 from sessions.dispatch import Dispatcher
 from sessions.engine import Engine
 from sessions.events import ActivitySeen, Light, Part, SnapshotReason
+from sessions.gateway.hosted import HostedGateway
 from sessions.log import Journal
 from sessions.participants import Participant, surroundings_of
 from sessions.score_queue import ScoreQueue
@@ -70,6 +71,9 @@ class Host:
             )
             for proctor in (False, True)
         }
+        budget = opened.environment.profile(opened.profile).gateway
+        self._gateway = None if budget is None else HostedGateway(record, self.journal, budget)
+        scores.gateway = self._gateway
         self.engine.before_closing = self._let_go
         self._telemetry = TelemetryWatch(record.telemetry, self.work_tree, self._on_sample)
         self._activity = ActivityWatch(self.work_tree)
@@ -82,9 +86,12 @@ class Host:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
         self.engine.snapshotter.store.sweep()
+        make_runtime_folders(self.record)
+        if self._gateway is not None:
+            await self._gateway.start()
+            self._participant.more_variables = self._gateway.variables()
         self.engine.recover()
         self.shells.adopt()
-        make_runtime_folders(self.record)
         await self._servers[True].listen(self.record.proctor_socket)
         await self._servers[False].listen(self.record.participant_socket, owner=self._participant.user_id)
         self._telemetry.start()
@@ -103,6 +110,8 @@ class Host:
         self.commands.kill_all()
         await self.shells.close_all()
         await self._telemetry.stop()
+        if self._gateway is not None:
+            await self._gateway.close()
 
     async def _linger(self, stop: asyncio.Event) -> None:
         with contextlib.suppress(TimeoutError):
@@ -112,6 +121,8 @@ class Host:
         self._activity.stop()
         await self._telemetry.stop()
         await self.engine.stop()
+        if self._gateway is not None:
+            await self._gateway.close()
         for server in self._servers.values():
             await server.close()
         for path in (self.record.participant_socket, self.record.proctor_socket):

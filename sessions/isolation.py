@@ -27,7 +27,13 @@ _NEEDED_OF_RUN = (
     "/run/nvidia-persistenced",
 )
 """The rest of /run would let a command leave: the user's service manager and container daemons listen there."""
-_SECRET_VARIABLES = ("REBENCH_WORKBENCH_KEY", "DBUS_SESSION_BUS_ADDRESS", "SSH_AUTH_SOCK", "SSH_AGENT_PID")
+_SECRET_VARIABLES = (
+    "REBENCH_WORKBENCH_KEY",
+    "REBENCH_GATEWAY_",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "SSH_AUTH_SOCK",
+    "SSH_AGENT_PID",
+)
 _KEYS_OF_HOME = (".ssh", ".gnupg", ".docker", ".aws", ".kube", ".config/gcloud")
 """Logins a command could use to come back as the same user, outside."""
 

@@ -23,6 +23,8 @@ class Participant:
         self._record = record
         self._level = level
         self._surroundings = surroundings
+        self.more_variables: dict[str, str] = {}
+        """Set by what starts after us, such as the gateway."""
 
     @property
     def user_id(self) -> int | None:
@@ -42,6 +44,7 @@ class Participant:
             SESSION_VARIABLE: self._record.session,
             HOME_VARIABLE: str(self._record.home),
             RUNTIME_VARIABLE: str(runtime_folder()),
+            **self.more_variables,
         }
 
 

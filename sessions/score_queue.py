@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from environments.contract import Progress, ScoreReport, ScoreStatus
+from environments.contract import Profile, Progress, ScoreReport, ScoreStatus
 from sessions.events import (
     ClockResumed,
     PauseReason,
@@ -22,8 +22,9 @@ from sessions.events import (
     SnapshotTaken,
     StartingScoreRecorded,
 )
+from sessions.gateway.hosted import HostedGateway
 from sessions.log import Journal
-from sessions.scoring import Answer, Call, Scorer
+from sessions.scoring import Answer, Call, OnProgress, Scorer
 from sessions.snapshots import SnapshotStore
 from sessions.state import Phase, ScoreRow
 from sessions.store import Record
@@ -49,6 +50,7 @@ class ScoreQueue:
         self._worker: asyncio.Task[None] | None = None
         self._running: tuple[int, asyncio.Task[Answer]] | None = None
         self._cancelled: set[int] = set()
+        self.gateway: HostedGateway | None = None
 
     def put(self, number: int, snapshot: SnapshotTaken) -> None:
         """Queue scoring `number` on `snapshot`."""
@@ -93,7 +95,7 @@ class ScoreQueue:
         return answer, round(time.monotonic() - began, 3)
 
     @property
-    def _profile(self):  # type: ignore[no-untyped-def]
+    def _profile(self) -> Profile:
         opened = self._journal.state.opened
         return opened.environment.profile(opened.profile)
 
@@ -144,9 +146,12 @@ class ScoreQueue:
         snapshot: SnapshotTaken,
         folder: Path,
         seconds: float,
-        on_progress: _SparseProgress | object,
+        on_progress: OnProgress,
     ) -> Answer:
         opened = self._journal.state.opened
+        access = (
+            None if self.gateway is None else self.gateway.lend(f"{action} of snapshot {snapshot.number}")
+        )
         async with self._checked_out(snapshot, action) as (root, scratch):
             call = Call(
                 action=action,
@@ -157,8 +162,13 @@ class ScoreQueue:
                 seed=secrets.randbits(32),
                 assets={"public": self._wiring.public, "protected": self._wiring.protected},
                 folder=self._wiring.environment_folder,
+                gateway=None if access is None else {"socket": str(access.socket), "key": access.key},
             )
-            return await self._scorer.run(call, folder, seconds, on_progress)  # type: ignore[arg-type]
+            try:
+                return await self._scorer.run(call, folder, seconds, on_progress)
+            finally:
+                if self.gateway is not None and access is not None:
+                    self.gateway.take_back(access)
 
     @contextlib.asynccontextmanager
     async def _checked_out(self, snapshot: SnapshotTaken, action: str) -> AsyncIterator[tuple[Path, Path]]:

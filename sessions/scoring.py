@@ -35,6 +35,8 @@ class Call(msgspec.Struct, frozen=True):
     folder: str | None = None
     """Where the environment lives, when it is not found by its slug."""
     passphrase: str | None = None
+    gateway: dict[str, str] | None = None
+    """`socket` and `key`."""
 
 
 class Answer(msgspec.Struct, frozen=True):

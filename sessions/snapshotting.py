@@ -20,27 +20,41 @@ class Snapshotter:
         self.store = store
         self.work_tree = work_tree
         self._lock = asyncio.Lock()
+        self._running: asyncio.Future[Snapshot] | None = None
 
     async def take(self, reason: SnapshotReason, *, score: int | None = None) -> SnapshotTaken:
         """Take a snapshot now; a failure is an event with `commit` None, not an exception."""
         async with self._lock:
             state = self._journal.state
-            number = len(state.snapshots)
+            number = self._next_number()
             keep = {row.snapshot for row in (state.best, state.last_valid, state.starting) if row is not None}
             try:
-                taken = await asyncio.to_thread(
-                    self.store.take,
-                    self.work_tree,
-                    number,
-                    f"{reason} {number}",
-                    protected_numbers=frozenset(n for n in keep if n is not None),
+                self._running = asyncio.ensure_future(
+                    asyncio.to_thread(
+                        self.store.take,
+                        self.work_tree,
+                        number,
+                        f"{reason} {number}",
+                        protected_numbers=frozenset(n for n in keep if n is not None),
+                    )
                 )
+                taken = await asyncio.shield(self._running)
                 body = _event(taken, reason, score)
             except Exception as error:  # noqa: BLE001  (whatever broke, the session goes on and the log says so)
                 body = _failed(number, reason, score, error)
             self._journal.append(body)
             self._light(body)
             return body
+
+    def _next_number(self) -> int:
+        """One after everything the log and the store know: a host may have died between the two."""
+        logged = (snapshot.number for snapshot in self._journal.state.snapshots)
+        return max((*logged, *self.store.numbers()), default=-1) + 1
+
+    async def settled(self) -> None:
+        """Wait until no snapshot is being taken; a thread cannot be stopped half-way."""
+        if self._running is not None:
+            await asyncio.wait([self._running])
 
     def _light(self, body: SnapshotTaken) -> None:
         known = self._journal.state.health.get(Part.SNAPSHOTS)

@@ -51,6 +51,7 @@ def make_runtime_folders(record: Record) -> None:
         (top / record.session, 0o711),
         (record.participant_socket.parent, 0o711),
         (record.shell_socket(0).parent, 0o711),
+        (record.gateway_socket.parent, 0o711),
         (record.proctor_socket.parent, 0o700),
     ):
         folder.mkdir(exist_ok=True, mode=mode)
@@ -110,6 +111,10 @@ class Record(NamedTuple):
 
     def shell_socket(self, number: int) -> Path:
         return runtime_folder() / self.session / "shells" / f"{number}.sock"
+
+    @property
+    def gateway_socket(self) -> Path:
+        return runtime_folder() / self.session / "gateway" / "gateway.sock"
 
     @property
     def proctor_socket(self) -> Path:

@@ -18,6 +18,7 @@ from sessions.events import (
 from sessions.log import read_log
 from sessions.protocol import Refusal
 from sessions.scoring import Answer
+from sessions.snapshots import SnapshotStore
 from sessions.state import Phase, fold
 from tests.sessions.bench import ME, Bench
 from tests.sessions.builders import MINUTE, valid
@@ -260,6 +261,17 @@ async def test_a_host_that_dies_while_finishing_finishes_when_it_comes_back(make
     await asyncio.wait_for(bench.engine.closed.wait(), 10)
     assert bench.journal.state.closed is not None
     assert bench.journal.state.closed.raw == 1.0
+
+
+async def test_a_snapshot_whose_host_died_before_its_event_is_not_written_over(make: Make) -> None:
+    bench = make(valid(1.0))
+    await bench.running()
+    bench.write("seen by nobody")
+    SnapshotStore(bench.record.folder).take(bench.work, 1, "an orphan")
+    bench.write("scored")
+    await bench.scored()
+    row = bench.journal.state.scores[-1]
+    assert (row.raw, row.snapshot) == (1.0, 2)
 
 
 async def test_credit_gives_time_back_with_who_and_why(make: Make) -> None:

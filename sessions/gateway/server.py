@@ -1,0 +1,196 @@
+"""The gateway's HTTP side: who may ask what, in the OpenAI protocol; refusals in its error format."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from environments.contract import ModelBudget
+from sessions.clock import Clock
+from sessions.gateway.calls import CallLog, read_calls, spent_so_far
+from sessions.gateway.meter import BudgetSpent, Meter, Reservation, Spent, largest_answer
+from sessions.gateway.upstream import Answer, Upstream, UpstreamFailed
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+LARGEST_REQUEST = 8 * 1024 * 1024
+PATHS = ("chat/completions", "completions")
+OnCall = Callable[[str, int, int, float], None]
+"""Told of each answered call: model, input tokens, output tokens, dollars."""
+
+
+class Gateway:
+    """Serves one session; each caller (the participant, a scoring) has a key of its own."""
+
+    def __init__(
+        self, folder: Path, budget: ModelBudget, upstream: Upstream, clock: Clock, on_call: OnCall
+    ) -> None:
+        path = folder / "calls.jsonl"
+        spent, following = spent_so_far(read_calls(path))
+        self.meter = Meter(budget, spent, following)
+        self._log = CallLog(path, clock)
+        self._upstream = upstream
+        self._on_call = on_call
+        self._callers: dict[str, str] = {}
+        self._runner: web.AppRunner | None = None
+        self.port: int | None = None
+
+    def key_for(self, caller: str, known: str | None = None) -> str:
+        """Return a bearer key under which `caller` is known in the log; `known` is one from before a restart."""
+        key = known or f"rw-{secrets.token_urlsafe(24)}"
+        self._callers[key] = caller
+        return key
+
+    def forget(self, key: str) -> None:
+        """Let a key open nothing any more."""
+        self._callers.pop(key, None)
+
+    async def start(self, unix_socket: Path, port: int = 0) -> None:
+        """Listen on a Unix socket, for sandboxes without a network, and on a loopback port, for shells.
+
+        `port` is taken where it is free: shells that were opened before a host's restart go on asking there.
+        """
+        from aiohttp import web
+
+        app = web.Application(client_max_size=LARGEST_REQUEST)
+        app.router.add_get("/v1/models", self._models)
+        for path in PATHS:
+            app.router.add_post(f"/v1/{path}", self._complete)
+        self._runner = web.AppRunner(app, access_log=None)
+        await self._runner.setup()
+        await web.SockSite(self._runner, _unix(unix_socket)).start()
+        loopback = _loopback(port)
+        self.port = loopback.getsockname()[1]
+        await web.SockSite(self._runner, loopback).start()
+
+    async def close(self) -> None:
+        if self._runner is not None:
+            await self._runner.cleanup()
+        await self._upstream.close()
+        self._log.close()
+
+    async def _models(self, request: web.Request) -> web.Response:
+        if self._caller(request) is None:
+            return _error(401, "invalid_api_key", "this key opens nothing here")
+        models = [{"id": name, "object": "model", "owned_by": "gateway"} for name in self.meter.budget.models]
+        return _json(200, {"object": "list", "data": models})
+
+    async def _complete(self, request: web.Request) -> web.Response:
+        caller = self._caller(request)
+        if caller is None:
+            return _error(401, "invalid_api_key", "this key opens nothing here")
+        try:
+            wanted = _decoded(await request.read(), self.meter.budget)
+            reservation = self.meter.reserve(wanted)
+        except ValueError as error:
+            return _error(400, "invalid_request_error", str(error))
+        except BudgetSpent as error:
+            return _error(402, "insufficient_quota", str(error))
+        path = request.path.removeprefix("/v1/")
+        self._log.began(reservation, caller, path, wanted)
+        answer, cost = await self._asked(reservation, path, wanted)
+        self._log.ended(reservation.number, answer.status, answer.body, cost)
+        usage = answer.body.get("usage") or {}
+        self._on_call(
+            reservation.model,
+            int(usage.get("prompt_tokens", 0)),
+            int(usage.get("completion_tokens", 0)),
+            cost.dollars,
+        )
+        return _json(answer.status, answer.body)
+
+    async def _asked(
+        self, reservation: Reservation, path: str, wanted: dict[str, Any]
+    ) -> tuple[Answer, Spent]:
+        try:
+            answer = await self._upstream.complete(path, wanted)
+        except UpstreamFailed as error:
+            body = {"error": {"type": "upstream_error", "code": "upstream_error", "message": str(error)}}
+            return Answer(502, body), self.meter.release(reservation)
+        except BaseException:
+            self.meter.settle(reservation, None)
+            raise
+        if answer.status != 200:
+            return answer, self.meter.release(reservation)
+        return answer, self.meter.settle(reservation, _usage(answer.body))
+
+    def _caller(self, request: web.Request) -> str | None:
+        given = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        return next(
+            (
+                caller
+                for key, caller in self._callers.items()
+                if hmac.compare_digest(key.encode(), given.encode())
+            ),
+            None,
+        )
+
+
+def _unix(path: Path) -> socket.socket:
+    """Anybody may connect; the key decides."""
+    path.unlink(missing_ok=True)
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listening.bind(str(path))
+    path.chmod(0o666)
+    return listening
+
+
+def _loopback(port: int) -> socket.socket:
+    try:
+        return socket.create_server(("127.0.0.1", port))
+    except OSError:
+        return socket.create_server(("127.0.0.1", 0))
+
+
+def _decoded(body: bytes, budget: ModelBudget) -> dict[str, Any]:
+    """Return the request with its answer's length bounded.
+
+    Raises:
+        ValueError: it is not a request this gateway passes on; says why and what to do.
+    """
+    try:
+        wanted = msgspec.json.decode(body, type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise ValueError(f"the request is not a JSON object: {error}") from error
+    if wanted.get("model") not in budget.models:
+        raise ValueError(
+            f"model {wanted.get('model')!r} is not offered; there are {', '.join(budget.models)}"
+        )
+    if wanted.get("stream"):
+        raise ValueError("streamed answers cannot be metered; ask with stream=false")
+    count = wanted.get("n", 1) or 1
+    if not isinstance(count, int) or not 1 <= count <= 128:
+        raise ValueError(f"n must be a whole number from 1 to 128, not {count!r}")
+    if wanted.get("best_of", count) not in (None, count):
+        raise ValueError("best_of is not offered: completions that are not returned would still cost")
+    for name in ("max_tokens", "max_completion_tokens"):
+        asked = wanted.get(name)
+        if asked is not None and (not isinstance(asked, int) or asked < 1):
+            raise ValueError(f"{name} must be a whole number above 0, not {asked!r}")
+    name = "max_completion_tokens" if wanted.get("max_completion_tokens") else "max_tokens"
+    return {**wanted, name: largest_answer(wanted, budget)}
+
+
+def _usage(body: dict[str, Any]) -> dict[str, Any] | None:
+    usage = body.get("usage")
+    if not isinstance(usage, dict):
+        return None
+    known = all(isinstance(usage.get(key), int) for key in ("prompt_tokens", "completion_tokens"))
+    return usage if known else None
+
+
+def _json(status: int, body: dict[str, Any]) -> web.Response:
+    from aiohttp import web
+
+    return web.Response(status=status, body=msgspec.json.encode(body), content_type="application/json")
+
+
+def _error(status: int, code: str, message: str) -> web.Response:
+    return _json(status, {"error": {"type": code, "code": code, "message": message}})
