@@ -166,17 +166,27 @@ def _wish(environment: str, wished: dict[str, Any]) -> Any:
 
 
 def _say_plan(planned: Any) -> None:
-    """Say on standard error what is about to be opened, and on what."""
+    """Say on standard error what is about to be opened, on what, and what to mind about this machine."""
+    from workbench.preflight.findings import Judgement, judge
+
     spec, machine = planned.found.spec, planned.machine
     profile = spec.profile(planned.profile)
-    click.echo(f"{click.style(spec.title, bold=True)} · profile {planned.profile}", err=True)
+    click.echo(
+        f"{click.style(literal(spec.title), bold=True)} · profile {literal(planned.profile)}", err=True
+    )
     click.echo(f"  {literal(profile.summary)}", err=True)
-    gpus = ", ".join(gpu.name for gpu in machine.gpus) or "no GPU"
+    gpus = ", ".join(literal(gpu.name) for gpu in machine.gpus) or "no GPU"
     click.echo(
         f"  time {duration(planned.policy.budget_ms)} · {machine.cpus} cores · {machine.memory_bytes / 1e9:.0f} GB · "
         f"{gpus} · {machine.disk_free / 1e9:.0f} GB of disk free",
         err=True,
     )
+    for finding in judge(machine):
+        about = finding.about.split()[0]
+        matters = about in {"isolation", "disk", "machine", "git"} or (about == "gpu" and profile.needs.gpus)
+        if finding.judgement is not Judgement.GOOD and matters:
+            text = f"  ▲ {finding.about}: {literal(finding.found)}; {finding.fix}"
+            click.secho(text, fg="yellow", err=True)
 
 
 def _prepare(planned: Any, home: Path) -> None:

@@ -11,7 +11,9 @@ import sys
 from sessions.store import Record
 from workbench.cli.exits import Exit, Stop
 
-SHELL_ROWS = "40%"
+SHELL_SHARE = "38%"
+ROWS_FOR_BOTH = 40
+"""In a lower terminal the screen would have no room above a shell: they get a window each."""
 
 
 def open_in_tmux(record: Record) -> Exit:
@@ -36,17 +38,34 @@ def open_in_tmux(record: Record) -> Exit:
 
 def _make(tmux: str, name: str, record: Record) -> None:
     work_tree = record.header()["work_tree"]
+    columns, rows = shutil.get_terminal_size()
     screen, shell = (_command(word, record) for word in ("attach", "shell"))
+    here = ["-c", work_tree]
+    if rows >= ROWS_FOR_BOTH:
+        second = ["split-window", "-t", f"={name}:", "-v", "-l", SHELL_SHARE, *here, shell]
+    else:
+        second = ["new-window", "-t", f"={name}:", "-n", "shell", *here, shell]
     commands = (
-        [tmux, "new-session", "-d", "-s", name, "-c", work_tree, screen],
-        [tmux, "split-window", "-t", f"={name}:", "-v", "-l", SHELL_ROWS, "-c", work_tree, shell],
-        # The screen's pane stays after a crash of it, with its last words.
-        [tmux, "set-option", "-t", f"={name}:", "remain-on-exit", "failed"],
+        [
+            "new-session",
+            "-d",
+            "-s",
+            name,
+            "-n",
+            "workbench",
+            "-x",
+            str(columns),
+            "-y",
+            str(rows),
+            *here,
+            screen,
+        ],
+        second,
     )
     for command in commands:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode != 0 and command[1] != "set-option":
-            raise Stop(f"tmux {command[1]}: {done.stderr.strip()}", Exit.INFRASTRUCTURE)
+        done = subprocess.run([tmux, *command], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise Stop(f"tmux {command[0]}: {done.stderr.strip()}", Exit.INFRASTRUCTURE)
 
 
 def _command(word: str, record: Record) -> str:
