@@ -265,9 +265,9 @@ async def test_details_show_message_and_diffs_to_the_score_before_and_the_best()
     async with showing(story) as pilot:
         await pilot.press("down", "down", "enter")
         await until(pilot, lambda: "Score #4" in screen_text(pilot.app))
-        await until(pilot, lambda: "SINCE THE BEST  #5 → #4" in screen_text(pilot.app))
+        await until(pilot, lambda: "SINCE THE BEST · #5 → #4" in screen_text(pilot.app))
         text = screen_text(pilot.app)
-        assert "SINCE THE SCORE BEFORE  #3 → #4" in text
+        assert "SINCE THE SCORE BEFORE · #3 → #4" in text
         assert "+        gate = torch.relu(self.gate(hidden))" in text
         await pilot.press("y")
         row = story.source.state.scores[4] if story.source.state else None

@@ -212,7 +212,7 @@ class DetailsPage(Screen[None]):
         for other, title in targets:
             if other.snapshot is not None:
                 found.append(
-                    await self._ask(other.snapshot, row.snapshot, f"{title}  #{other.number} → #{number}")
+                    await self._ask(other.snapshot, row.snapshot, f"{title} · #{other.number} → #{number}")
                 )
         text = self.query_one(DetailsText)
         if text.number == number:
