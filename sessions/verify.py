@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from sessions.closing import record_digest
-from sessions.events import Event, Interrupted, SessionClosed, SessionOpened
+from sessions.events import Event, Interrupted, SessionClosed, SessionOpened, ShellClosed, ShellOpened
 from sessions.log import FIRST_PREV, LogDamaged, iter_chain, lines_of
 from sessions.signing import KEY_NAME, holds, public_key
 from sessions.snapshots import SnapshotStore
@@ -49,15 +50,19 @@ def verify(record: Record, *, deep: bool = True) -> VerifyReport:
     state: SessionState | None = None
     count, head = 0, FIRST_PREV
     last: Event | None = None
+    seals: dict[int, str | None] = {}
     try:
         for event, digest in iter_chain(whole):
             state = _follow(state, event, problems)
             count, head = count + 1, digest
             last = event
+            _note_recording(event, seals)
     except (LogDamaged, EventImpossible) as error:
         problems.append(str(error))
     if state is not None and not problems:
-        problems.extend(_beside_the_log(record, state, deep=deep))
+        recordings = _recordings(record, seals)
+        remarks.extend(recordings.torn)
+        problems.extend(_beside_the_log(record, state, recordings.problems, deep=deep))
         problems.extend(_signature(state, last))
         remarks.extend(_stranger(record, state))
     partial = [] if state is None else [s for s in state.snapshots if s.status != "complete"]
@@ -93,14 +98,24 @@ def _follow(state: SessionState | None, event: Event, problems: list[str]) -> Se
     return after
 
 
-def _beside_the_log(record: Record, state: SessionState, *, deep: bool) -> Iterator[str]:
+def _note_recording(event: Event, seals: dict[int, str | None]) -> None:
+    """Remember which recordings the log speaks of, and the hash that seals each closed one."""
+    if isinstance(event.body, ShellOpened) and event.body.recording is not None:
+        seals.setdefault(event.body.recording, None)
+    elif isinstance(event.body, ShellClosed) and event.body.recording is not None:
+        seals[event.body.recording] = event.body.sha256
+
+
+def _beside_the_log(
+    record: Record, state: SessionState, recordings: list[str], *, deep: bool
+) -> Iterator[str]:
     opened = state.opened
     if opened.session != record.session:
         yield f"the folder is called {record.session}, the log speaks of {opened.session}"
     yield from _brief(record, opened)
     yield from _scores(record, state)
     yield from _snapshots(record, state, deep=deep)
-    yield from _recordings(record)
+    yield from recordings
     if state.closed is not None:
         yield from _closing(record, state, state.closed)
 
@@ -162,13 +177,26 @@ def _ref(folder: Path, number: int) -> str | None:
         return None
 
 
-def _recordings(record: Record) -> Iterator[str]:
-    if not record.recordings.is_dir():
-        return
-    from sessions.recording.verifying import verify as verify_recording
+class _Recordings(NamedTuple):
+    problems: list[str]
+    torn: list[str]
 
-    for folder in sorted(record.recordings.iterdir()):
-        yield from (f"recording {folder.name}: {problem}" for problem in verify_recording(folder))
+
+def _recordings(record: Record, seals: dict[int, str | None]) -> _Recordings:
+    """Check every recording there is, and that each the log speaks of is there."""
+    from sessions.recording.verifying import examine
+
+    found = _Recordings([], [])
+    there = {int(folder.name) for folder in record.recordings.glob("*") if folder.name.isdecimal()}
+    for number in sorted(there | seals.keys()):
+        if number not in there:
+            found.problems.append(f"recording {number} is missing: a shell was opened under it")
+            continue
+        findings = examine(record.recordings / str(number), seals.get(number))
+        found.problems.extend(f"recording {number}: {problem}" for problem in findings.problems)
+        if findings.torn:
+            found.torn.append(f"recording {number}: {findings.torn}")
+    return found
 
 
 def _closing(record: Record, state: SessionState, closed: SessionClosed) -> Iterator[str]:
