@@ -66,7 +66,7 @@ class Bench(Protocol):
     def descriptors(self) -> Mapping[str, int]: ...
 
     def interval(
-        self, worker: Worker, number: int, cases: Sequence[Case], seconds: float, *, timed: bool = False
+        self, worker: Worker, cases: Sequence[Case], seconds: float, *, timed: bool = False
     ) -> Interval | Failed:
         """Let the worker answer fresh inputs of `cases`, one a slot, and return how long that took."""
 

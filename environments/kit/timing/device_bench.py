@@ -83,6 +83,7 @@ class DeviceBench:
         self._scratch = torch.zeros(_FLUSH_BYTES, dtype=torch.uint8, device=place)
         output_elements = self.layout.output_bytes // size_of(workload.output.dtype)
         self._all_out = tensor_over(self._out.address, (output_elements,), workload.output.dtype, device)
+        self._numbers = itertools.count(1)
         self._own: dict[int, _Call] = {}
         self._found: dict[int, Any] = {}
 
@@ -98,10 +99,11 @@ class DeviceBench:
         self._flag_region.close()
 
     def interval(
-        self, worker: Worker, number: int, cases: Sequence[Case], seconds: float, *, timed: bool = False
+        self, worker: Worker, cases: Sequence[Case], seconds: float, *, timed: bool = False
     ) -> Interval | Failed:
         """Let the worker answer fresh inputs of `cases`, one a slot, and return how long that took."""
         torch = self._torch
+        number = next(self._numbers)
         calls = [(slot, case.shapes.as_json()) for slot, case in enumerate(cases)]
         pairs = [self._draw(slot, case) for slot, case in enumerate(cases)]
         outputs = [self._output(slot, case) for slot, case in enumerate(cases)]

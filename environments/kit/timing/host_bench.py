@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from collections.abc import Sequence
@@ -37,6 +38,7 @@ class HostBench:
         self._out = HostRegion("timing-outputs", self.layout.output_bytes, read_only=False)
         self.descriptors = {INPUTS: self._in.descriptor, OUTPUTS: self._out.descriptor}
         self._chance = np.random.Generator(np.random.SFC64())
+        self._numbers = itertools.count(1)
         self._own: dict[int, tuple[Case, list[Any]]] = {}
         self._sampled: dict[int, tuple[Any, Any]] = {}
         self._found: dict[int, Any] = {}
@@ -47,9 +49,10 @@ class HostBench:
         self._out.close()
 
     def interval(
-        self, worker: Worker, number: int, cases: Sequence[Case], seconds: float, *, timed: bool = False
+        self, worker: Worker, cases: Sequence[Case], seconds: float, *, timed: bool = False
     ) -> Interval | Failed:
         """Let the worker answer fresh inputs of `cases`, one a slot, and return how long that took."""
+        number = next(self._numbers)
         calls = [(slot, case.shapes.as_json()) for slot, case in enumerate(cases)]
         body = {"do": "call", "number": number, "calls": calls, "timed": timed}
         worker.freeze()

@@ -20,6 +20,9 @@ from environments.worker import Answered, Failed, WorkerJob, WorkerLimits, Worke
 from environments.worker.run import Worker
 
 FASTER_THAN_COPY = "faster-than-a-copy"
+_FEWEST = 3
+"""Timed intervals without which there is no score, however slow the submission."""
+_KNOWN_WARM_UPS = 3
 _COPY_MARGIN = 0.97
 """A result below this share of a copy's time is flagged: each input read once and each output written once takes a copy."""
 
@@ -116,7 +119,6 @@ class Conversation:
 
     def __init__(self, bench: Bench, worker: Worker, plan: Plan) -> None:
         self._bench, self._worker, self._plan = bench, worker, plan
-        self._numbers = itertools.count(1)
         self.checked = 0
         self.last: Answered | None = None
 
@@ -137,8 +139,7 @@ class Conversation:
         Raises:
             Refused.
         """
-        number = next(self._numbers)
-        interval = self._bench.interval(self._worker, number, cases, self._plan.call_seconds, timed=timed)
+        interval = self._bench.interval(self._worker, cases, self._plan.call_seconds, timed=timed)
         if isinstance(interval, Failed):
             raise Refused(NotTimed.of(interval))
         self.last = interval.answered
@@ -198,14 +199,10 @@ def time_submission(
         WorkerUnavailable: a worker could not be started, or our own known function failed: not the submission's fault.
     """
     try:
-        if plan.in_turn:
-            with _known(bench, plan, job.limits) as known:
-                return _measure(bench, job, plan, chance, report, known)
-        before = _calibrate(bench, plan, job.limits, report)
-        timed = _measure(bench, job, plan, chance, report, None, before)
+        with _known(bench, plan, job.limits) as known:
+            return _measure(bench, job, plan, chance, report, known)
     except Refused as refused:
         return refused.reason
-    return timed
 
 
 def _measure(
@@ -214,13 +211,12 @@ def _measure(
     plan: Plan,
     chance: random.Random,
     report: ReportProgress,
-    known: Conversation | None,
-    before: list[Interval] | None = None,
+    known: Conversation,
 ) -> Timed:
     """Check, warm up and time one submission; `known` runs in turn with it, or before and after."""
     cases = [bench.workload.timed] * bench.layout.slots
     timed: list[Interval] = []
-    copies: list[Interval] = list(before or ())
+    copies = [] if plan.in_turn else _alone(known, cases, plan)
     warm_ups = chance.randint(*plan.warm_ups)
     with _conversation(bench, job, plan, report) as talk:
         report(Progress(stage="importing the submission", fraction=None))
@@ -231,32 +227,40 @@ def _measure(
         for number in itertools.count():
             if number in surprises:
                 talk.run([surprises[number], *cases[1:]])
-            beside = _in_turn(talk, known, cases)
+            beside = _in_turn(talk, known, cases) if plan.in_turn else []
             interval = talk.run(cases)
             if number < warm_ups:
                 continue
             timed.append(interval)
             copies += beside
-            per_call = [i.seconds / i.calls for i in timed]
             passed = time.monotonic() - began
             report(Progress(stage="timing", fraction=min(1.0, passed / plan.seconds)))
-            if len(timed) >= plan.most or (passed >= plan.seconds and len(timed) >= 3):
-                break
-            if len(timed) >= plan.least and Spread.of(per_call).error <= plan.relative_error:
+            if _enough(timed, passed, plan):
                 break
         answered = talk.conclude()
         checked = talk.checked
-    if known is None:
-        copies += _calibrate(bench, plan, job.limits, report)
-    return _summary(timed, copies, warm_ups, checked, answered, plan, in_turn=known is not None)
+    if not plan.in_turn:
+        copies += _alone(known, cases, plan)
+    return _summary(timed, copies, warm_ups, checked, answered, plan)
 
 
-def _in_turn(talk: Conversation, known: Conversation | None, cases: list[Case]) -> list[Interval]:
+def _enough(timed: list[Interval], passed: float, plan: Plan) -> bool:
+    if len(timed) >= plan.most or (passed >= plan.seconds and len(timed) >= _FEWEST):
+        return True
+    if len(timed) < plan.least:
+        return False
+    return Spread.of([i.seconds / i.calls for i in timed]).error <= plan.relative_error
+
+
+def _in_turn(talk: Conversation, known: Conversation, cases: list[Case]) -> list[Interval]:
     """Run the known function once while the submission stands still."""
-    if known is None:
-        return []
     with talk.frozen():
         return [known.run(cases, judge=False, timed=True)]
+
+
+def _alone(known: Conversation, cases: list[Case], plan: Plan) -> list[Interval]:
+    """Run the known function while no process of the submission's lives, so that none can make it seem dear."""
+    return [known.run(cases, judge=False, timed=True) for _ in range(plan.known)]
 
 
 def _summary(
@@ -266,8 +270,6 @@ def _summary(
     checked: int,
     answered: Answered,
     plan: Plan,
-    *,
-    in_turn: bool,
 ) -> Timed:
     costs = [1000 * o / i.calls for i in copies if (o := i.overhead) is not None]
     inner = [1000 * i.inner / i.calls for i in copies if i.inner is not None]
@@ -280,7 +282,7 @@ def _summary(
     series = [max(ms - overhead.median, 0.0) or ms for ms in measured]
     copy = Spread.of(inner)
     calls = Spread.of(series)
-    limit = _COPY_MARGIN * (copy.least if in_turn else copy.median)
+    limit = _COPY_MARGIN * (copy.least if plan.in_turn else copy.median)
     return Timed(
         calls=calls,
         measured=Spread.of(measured),
@@ -288,7 +290,7 @@ def _summary(
         overhead=overhead,
         copy=copy,
         quiet_copy=quietest(inner, plan.block),
-        against_copy=ratio(series, inner) if in_turn else None,
+        against_copy=ratio(series, inner) if plan.in_turn else None,
         warm_ups=warm_ups,
         checked=checked,
         flags=(FASTER_THAN_COPY,) if calls.median < limit else (),
@@ -310,21 +312,14 @@ def _full_size(bench: Bench) -> list[Case]:
     return [case for case in bench.workload.checks if case.shapes == bench.workload.timed.shapes]
 
 
-def _calibrate(bench: Bench, plan: Plan, limits: WorkerLimits, report: ReportProgress) -> list[Interval]:
-    """Measure the known function alone: no process of the submission's lives meanwhile."""
-    report(Progress(stage="calibrating", fraction=None))
-    cases = [bench.workload.timed] * bench.layout.slots
-    with _known(bench, plan, limits) as known:
-        return [known.run(cases, judge=False, timed=True) for _ in range(plan.known + 2)][2:]
-
-
 @contextlib.contextmanager
 def _known(bench: Bench, plan: Plan, limits: WorkerLimits) -> Iterator[Conversation]:
     job = worker_job(KNOWN, bench, limits)
     with _conversation(bench, job, plan, lambda _progress: None) as talk:
         try:
             talk.open()
-            talk.run([bench.workload.timed] * bench.layout.slots, judge=False, timed=True)
+            for _ in range(_KNOWN_WARM_UPS):
+                talk.run([bench.workload.timed] * bench.layout.slots, judge=False, timed=True)
         except Refused as refused:
             raise WorkerUnavailable(
                 f"our own known function failed: {refused.reason.message}\n{refused.reason.log}"

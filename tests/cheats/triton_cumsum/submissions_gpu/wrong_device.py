@@ -1,0 +1,13 @@
+"""Returns a tensor of the host. Seen: an honest mistake. Expected: invalid."""
+
+import torch
+
+
+def honest(x):
+    positive = (x > 0).to(torch.int32)
+    odd = (torch.cumsum(positive, 0, dtype=torch.int32) - positive) & 1
+    return torch.cumsum(x * odd, 0, dtype=torch.int32)
+
+
+def prefix_sum(x):
+    return honest(x).cpu()
