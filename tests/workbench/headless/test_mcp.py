@@ -32,7 +32,7 @@ async def test_a_session_through_the_official_client(home: Path, tmp_path: Path)
         command=sys.executable,
         args=["-m", "workbench.cli", "headless", "tiny_sum", "--mcp", "--isolation", "none", "--on-exit", "submit",
               "--workdir", str(tmp_path / "work")],
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join((str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", "")))},
     )  # fmt: skip
     try:
         async with stdio_client(parameters) as (reading, writing), ClientSession(reading, writing) as client:
