@@ -29,8 +29,11 @@ class Commands:
         self._participant = participant
         self._running: set[int] = set()
 
-    async def run(self, command: str, timeout: float, by: str) -> dict[str, Any]:
-        """Run `command` in bash in the work folder; the whole process group ends with it or at `timeout` s."""
+    async def run(self, command: str, timeout: float | None, by: str) -> dict[str, Any]:
+        """Run `command` in bash in the work folder; the whole process group ends with it or after `timeout` seconds.
+
+        Without a limit it may go on until the session's end.
+        """
         began = time.monotonic()
         process = await asyncio.create_subprocess_exec(
             *self._participant.command(["bash", "-c", command], terminal=False),
@@ -113,7 +116,7 @@ class _Output:
         self._file.close()
 
 
-async def _read_all(process: asyncio.subprocess.Process, output: _Output, timeout: float) -> bool:
+async def _read_all(process: asyncio.subprocess.Process, output: _Output, timeout: float | None) -> bool:
     """Feed `output` until the command ends; returns whether it ran out of time."""
     assert process.stdout is not None
     try:

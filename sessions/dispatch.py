@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -16,7 +16,6 @@ from sessions.shells import Shells
 from sessions.state import Phase
 from sessions.summary import history, summarise
 
-T = TypeVar("T")
 Result = dict[str, Any]
 Method = Callable[..., Awaitable[Result]]
 
@@ -144,12 +143,14 @@ class Dispatcher:
     async def _changed(self) -> Result:
         return {"files": await self._engine.changed()}
 
-    async def _exec(self, command: str, timeout: float = 120.0) -> Result:
+    async def _exec(self, command: str, timeout: float | None = 120.0, background: bool = False) -> Result:
         if self._engine.state.phase is not Phase.RUNNING:
             raise Refusal(f"cannot run a command: the session is {self._engine.state.phase}")
-        done: Result = await self._engine.spawn(
-            self._commands.run(_text(command, "command"), _convert(timeout, float, "timeout"), self._by)
-        )
+        limit = None if background else _convert(timeout, float | None, "timeout")
+        running = self._engine.spawn(self._commands.run(_text(command, "command"), limit, self._by))
+        if background:
+            return {"background": True}
+        done: Result = await running
         return done
 
     async def _usage(self, **report: Any) -> Result:
@@ -197,7 +198,7 @@ def _text(value: Any, name: str) -> str:
     return value.encode("utf-8", "replace").decode()
 
 
-def _convert(value: Any, wanted: type[T], name: str) -> T:
+def _convert(value: Any, wanted: Any, name: str) -> Any:
     try:
         return msgspec.convert(value, wanted)
     except msgspec.ValidationError as error:

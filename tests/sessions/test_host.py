@@ -149,6 +149,9 @@ def test_a_command_of_an_agent_is_limited_and_on_record(tmp_path: Path) -> None:
         assert big["truncated"]
         assert big["output_bytes"] == 300_000
         assert len(big["output"]) < 70_000
+        assert session.ask("exec", command="sleep 300 & echo started > here", background=True) == {"background": True}
+        until(lambda: (session.work / "here").exists())
+        assert session.ask("status")["phase"] == "running"
         kinds = [event.kind for event in session.events()]
         assert kinds.count("command_run") == 3
 

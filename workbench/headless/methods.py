@@ -55,6 +55,8 @@ class Exec(Parameters, frozen=True, forbid_unknown_fields=True):
 
     command: str
     timeout: Annotated[float, Meta(gt=0, le=86_400)] = 120.0
+    background: bool = False
+    """Answer at once and let it run until it ends or the session does; `timeout` is not used."""
 
 
 class ReadFile(Parameters, frozen=True, forbid_unknown_fields=True):
