@@ -61,6 +61,8 @@ VARIABLES = {
     "REBENCH_THEME": "the screen's theme",
     "REBENCH_ASCII": "1: the screen draws with ASCII alone",
     "REBENCH_RECORDING": "set in a recorded shell: the number of its recording",
+    "REBENCH_GATEWAY_URL": "a hosted model service for environments with a gateway; read by the host alone",
+    "REBENCH_GATEWAY_KEY": "the key of that service; never reaches a submission",
     "REBENCH_WORKBENCH_KEY": "passphrase of sealed archives, see [proctor.md](proctor.md)",
     "REBENCH_WORKBENCH_KEY_FILE": "a file that holds it",
 }

@@ -35,6 +35,11 @@ ENTRIES = {
     "shell": Entry(_TAKE_PART, "workbench.cli.working:shell", "Open a recorded shell in the work folder."),
     "diff": Entry(_TAKE_PART, "workbench.cli.changes:diff", "Show what changed between two snapshots, or since the last."),
     "submit": Entry(_TAKE_PART, "workbench.cli.working:submit", "Hand the work in and end the session."),
+    "practice": Entry(
+        _TAKE_PART,
+        "workbench.cli.practice:practice",
+        "Try each command once, in ten guided minutes that count for nothing.",
+    ),
     "survey": Entry(_TAKE_PART, "workbench.cli.working:survey", "Answer the questions after a session."),
     "sessions": Entry(_PROCTOR, "workbench.cli.records:sessions", "List all sessions."),
     "watch": Entry(_PROCTOR, "workbench.cli.replay:watch", "Watch a live session without being able to touch it."),

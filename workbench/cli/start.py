@@ -109,7 +109,7 @@ def start(environment: str | None, resume_id: str | None, detach: bool, yes: boo
         return _show(meant(resume_id), in_tmux=in_tmux)
     if environment is None:
         raise click.UsageError("which environment? `rebench-workbench env list` shows them")
-    record = _open(environment, wished)
+    record = open_session(environment, wished)
     on_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     if on_terminal and not detach and not as_json:
         return _show(record, in_tmux=in_tmux)
@@ -119,7 +119,15 @@ def start(environment: str | None, resume_id: str | None, detach: bool, yes: boo
     return Exit.OK
 
 
-def _open(environment: str, wished: dict[str, Any]) -> Record:
+DEFAULTS: dict[str, Any] = {
+    "profile": None, "hours": None, "minutes": None, "workdir": None, "participant": None, "variant": "main",
+    "breaks": "allowed", "scoring_time": "counted", "interruptions": "auto", "snapshot_every": 600_000,
+    "isolation": None, "participant_user": None, "environment_folders": (),
+}  # fmt: skip
+
+
+def open_session(environment: str, wished: dict[str, Any]) -> Record:
+    """Open what the options ask for, telling on standard error what is done; options may be left out."""
     from workbench import launch
 
     store = Store()
@@ -142,6 +150,7 @@ def _wish(environment: str, wished: dict[str, Any]) -> Any:
     from workbench.cli.reach import proctor_name
     from workbench.launch import Wish
 
+    wished = DEFAULTS | wished
     hours, minutes = wished["hours"] or 0.0, wished["minutes"] or 0.0
     budget = round(hours * 3_600_000 + minutes * 60_000) or None
     policy = SessionPolicy(
