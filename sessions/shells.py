@@ -35,7 +35,7 @@ class Shells:
         self._recorders.adopt(self._journal.events())
 
     async def open(self) -> Path:
-        """Start a recorded shell in the work folder; returns the socket to attach to.
+        """Start a recorded shell in the work folder, or find one that was left running; returns its socket.
 
         Raises:
             Refusal: the work has not begun or is over, or the shell did not start.
@@ -43,6 +43,9 @@ class Shells:
         phase = self._journal.state.phase
         if phase not in (Phase.RUNNING, Phase.PAUSED):
             raise Refusal(f"cannot open a shell: the session is {phase}")
+        left = self._recorders.waiting()
+        if left is not None and left.socket is not None:
+            return left.socket
         number = 1 + max((s.recording or 0 for s in self._journal.state.shells), default=0)
         request = ShellRequest(
             cwd=self._work_tree,
@@ -51,6 +54,7 @@ class Shells:
             socket=self._record.shell_socket(number),
             participant=self._participant.user_id,
             session=self._record.session,
+            command=_shell(),
         )
         request.socket.parent.mkdir(parents=True, exist_ok=True, mode=0o711)
         try:

@@ -54,6 +54,8 @@ class ShellRequest(msgspec.Struct, frozen=True):
     """User id, where the participant is another user."""
     session: str = ""
     """Named in the shell's environment, so that what it leaves behind is known as its own."""
+    command: str = ""
+    """What the record calls it; by default the words of `argv`, which isolation may have made many."""
     limits: Limits = Limits()
     rotation: Rotation = Rotation()
 
@@ -237,6 +239,14 @@ class Recorders:
         """Those whose shells run, oldest first."""
         return tuple(handle for handle in self._handles.values() if not handle.closed)
 
+    def waiting(self) -> RecorderHandle | None:
+        """Return the oldest live one that no terminal is attached to: left running, or its terminal was killed."""
+        for handle in self.live:
+            status = handle.status()
+            if status is not None and status.stage is Stage.OPEN and status.alive and not status.attached:
+                return handle
+        return None
+
     def adopt(self, events: Iterable[Event]) -> None:
         """Take up, after a host's restart, every recorder the log does not know as closed.
 
@@ -321,6 +331,8 @@ def command_of(folder: Path, number: int, request: ShellRequest) -> list[str]:
         "--limits-json", encode(request.limits).decode(),
         "--rotation-json", encode(request.rotation).decode(),
     ]  # fmt: skip
+    if request.command:
+        command += ["--command", request.command]
     if request.record_input:
         command.append("--record-input")
     if request.participant is not None:

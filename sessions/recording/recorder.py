@@ -62,6 +62,8 @@ class Order(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cwd: Path
     argv: list[str]
     environment: dict[str, str]
+    command: str
+    """What the record calls the program."""
     size: tuple[int, int] = (24, 80)
     record_input: bool = False
     participant: int | None = None
@@ -78,7 +80,7 @@ class Recorder:
         clock = SystemClock()
         order.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._standing = Standing(order.folder)
-        command = " ".join(order.argv)
+        command = order.command
         now = clock.now()
         self._status = RecorderStatus(
             order.number, os.getpid(), now.boot_id, now.boottime, str(order.socket), command[:1024]
@@ -414,14 +416,17 @@ def order_of(arguments: list[str]) -> Order:
     parser.add_argument("--participant", type=int, help="user id that owns the terminal and the socket")
     parser.add_argument("--limits-json", help="a sessions.recording.flood.Limits")
     parser.add_argument("--rotation-json", help="a sessions.recording.writer.Rotation")
+    parser.add_argument("--command", help="what the record calls the program; default its words")
     found = parser.parse_args(arguments)
+    argv = json.loads(found.argv_json) if found.argv_json else [os.environ.get("SHELL", "/bin/sh")]
     return Order(
         found.record,
         found.number,
         found.socket,
         found.cwd,
-        json.loads(found.argv_json) if found.argv_json else [os.environ.get("SHELL", "/bin/sh")],
+        argv,
         json.load(sys.stdin) if found.environment_on_stdin else dict(os.environ),
+        found.command or " ".join(argv),
         (found.rows, found.cols),
         found.record_input,
         found.participant,

@@ -87,6 +87,18 @@ async def test_a_killed_terminal_costs_nothing_and_the_next_one_sees_the_same_sc
     second.wait_for(b"kept-/")
 
 
+async def test_a_shell_whose_terminal_was_killed_waits_for_the_next_one(
+    recorders: Recorders, tmp_path: Path
+) -> None:
+    handle = await recorders.start(shell_request(tmp_path, command="the shell"))
+    terminal = FakeTerminal(handle.socket)
+    terminal.wait_for(b"$ ")
+    wait_until(lambda: recorders.waiting() is None)
+    terminal.close()
+    wait_until(lambda: recorders.waiting() is handle)
+    assert status_of(handle).command == "the shell"
+
+
 async def test_a_second_terminal_takes_the_shell_over_and_the_first_is_told(
     recorders: Recorders, tmp_path: Path
 ) -> None:
