@@ -9,6 +9,7 @@ import contextlib
 import math
 import operator
 import re
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -88,13 +89,11 @@ def capture(model: Any, vocabulary: int, length: int, root: Path) -> tuple[Graph
     model = model.cpu().eval()
     ids = torch.arange(EXAMPLE_ROWS * length).remainder(vocabulary).reshape(EXAMPLE_ROWS, length)
     batch = torch.export.Dim("batch", min=1, max=LARGEST_BATCH)
-    try:
-        with torch.no_grad(), _autocast_ignored():
+    with torch.no_grad(), _autocast_ignored(), _size_decisions(root) as decided_at:
+        try:
             program = torch.export.export(model, (ids,), dynamic_shapes=({0: batch},), strict=False)
-    except NotCapturable:
-        raise
-    except Exception as error:
-        raise _explain(error, root) from error
+        except Exception as error:
+            raise _explain(error, root, decided_at) from error
     return _write_down(program, root)
 
 
@@ -199,6 +198,32 @@ def _autocast_ignored() -> Iterator[None]:
         kind.__enter__, kind.__exit__ = enter, leave
 
 
+@contextlib.contextmanager
+def _size_decisions(root: Path) -> Iterator[list[str]]:
+    """Collect the participant's lines at which the trace was narrowed to some batch sizes."""
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+    kind: Any = ShapeEnv
+    evaluate = kind.evaluate_expr
+    found: list[str] = []
+
+    def watched(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        before = len(self.guards)
+        result = evaluate(self, *arguments, **keywords)
+        if len(self.guards) > before:
+            frames = traceback.extract_stack()
+            line = source_line("\n".join(f'File "{f.filename}", line {f.lineno}' for f in frames), root)
+            found.extend([line] if line else [])
+        return result
+
+    kind.evaluate_expr = watched
+    try:
+        yield found
+    finally:
+        kind.evaluate_expr = evaluate
+
+
+_DEPENDS_ON_BATCH = "the model depends on the batch size"
 _EXPLANATIONS = (
     (
         r"GuardOnDataDependent|data.dependent|_local_scalar_dense|\.item\(\)",
@@ -207,13 +232,13 @@ _EXPLANATIONS = (
     ),
     (
         r"ConstraintViolation|Constraints violated|specialized|batch.*(constant|divisible)|must be equal to \d+",
-        "the model depends on the batch size",
+        _DEPENDS_ON_BATCH,
         "forward must work for any number of rows: take it from ids.shape[0] and use it in shapes only",
     ),
 )
 
 
-def _explain(error: Exception, root: Path) -> NotCapturable:
+def _explain(error: Exception, root: Path, decided_at: list[str]) -> NotCapturable:
     """Turn what torch.export raised into one sentence with the participant's line."""
     text = f"{type(error).__name__}: {error}"
     where = None
@@ -229,6 +254,8 @@ def _explain(error: Exception, root: Path) -> NotCapturable:
     where = where or source_line(text, root)
     for pattern, what, hint in _EXPLANATIONS:
         if re.search(pattern, text):
+            if what == _DEPENDS_ON_BATCH and decided_at:
+                where = decided_at[0]
             return NotCapturable(what, where, hint)
     first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
     return NotCapturable(

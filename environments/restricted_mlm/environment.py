@@ -163,6 +163,7 @@ def _losses(
         "train": (assets.public / "train.npy", settings.control_rows),
     }
     total = settings.scoring_rows + 2 * settings.control_rows
+    workers = submission.profile.needs.cpus if settings.device == "cpu" else 1
     done, losses = 0, {}
     for name, (path, count) in parts.items():
         rows = draw_rows(read_tokens(path), count, settings.length, settings.mask_share, keys.mask_seed)
@@ -172,7 +173,7 @@ def _losses(
         def tell(fraction: float, done: int = done, count: int = count) -> None:
             report(Progress(stage="evaluating", fraction=0.2 + 0.8 * (done + fraction * count) / total))
 
-        losses[name] = masked_loss(graph, placed, rows, settings.batch, deadline=deadline, report=tell)
+        losses[name] = masked_loss(graph, placed, rows, settings.batch, workers=workers, deadline=deadline, report=tell)
         done += count
     return losses
 

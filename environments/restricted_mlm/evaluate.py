@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,11 +60,13 @@ def draw_rows(tokens: NDArray[np.uint16], rows: int, length: int, mask_share: fl
     """Cut `tokens` into rows, choose `rows` of them, and hide `mask_share` of the positions; all from `seed`.
 
     Every row has the same number of hidden positions, so each hidden token weighs the same. Rows come in random
-    order: neighbours in a batch are no neighbours in the text.
+    order: neighbours in a batch are no neighbours in the text. Where the text is short it is gone through again with
+    other positions hidden.
     """
     random = np.random.default_rng(seed)
     available = len(tokens) // length
-    chosen = random.permutation(available)[:rows]
+    passes = [random.permutation(available) for _ in range(-(-rows // max(1, available)))]
+    chosen = np.concatenate(passes)[:rows]
     targets = np.asarray(tokens[: available * length], dtype=np.int64).reshape(available, length)[chosen]
     count = max(1, round(mask_share * length))
     order = random.random(targets.shape).argsort(axis=1)
@@ -77,13 +81,18 @@ def masked_loss(
     rows: MaskedRows,
     batch: int,
     *,
+    workers: int = 1,
     deadline: float = math.inf,
     report: Callable[[float], None] = lambda fraction: None,
 ) -> Loss:
     """Return the mean cross-entropy over the hidden tokens.
 
+    Each batch is computed by one thread, so the result does not depend on how many there are, and a busy machine
+    slows them down without making them wait for each other.
+
     Args:
         weights: graph name -> tensor, on the device to compute on.
+        workers: threads, each with a batch of its own.
         deadline: `time.monotonic()` at which to give up.
         report: is told the fraction done.
 
@@ -93,13 +102,22 @@ def masked_loss(
         NodeFailed: an operation refuses its inputs.
     """
     began = time.monotonic()
-    losses: list[Tensor] = []
-    for start in range(0, len(rows.ids), batch):
+
+    def one(start: int) -> Tensor:
         if time.monotonic() > deadline:
             raise EvaluationTimedOut
-        part = MaskedRows(*(t[start : start + batch] for t in (rows.ids, rows.targets, rows.hidden)))
-        losses.append(_hidden_losses(graph, weights, part))
-        report(min(1.0, (start + batch) / len(rows.ids)))
+        return _hidden_losses(graph, weights, _take(rows, slice(start, start + batch)))
+
+    losses: list[Tensor] = []
+    starts = range(0, len(rows.ids), batch)
+    with _single_threaded(), ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+        try:
+            for part in pool.map(one, starts):
+                losses.append(part)
+                report(len(losses) / len(starts))
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
     every = torch.cat(losses)
     return Loss(
         mean=float(every.mean()),
@@ -107,6 +125,16 @@ def masked_loss(
         tokens=len(every),
         seconds=time.monotonic() - began,
     )
+
+
+@contextlib.contextmanager
+def _single_threaded() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def refuse_dependence(graph: Graph, weights: Mapping[str, Tensor], rows: MaskedRows, batch: int) -> None:
@@ -118,11 +146,11 @@ def refuse_dependence(graph: Graph, weights: Mapping[str, Tensor], rows: MaskedR
         EvaluationRefused: they do not.
         NodeFailed: an operation refuses its inputs.
     """
-    few = slice(0, PROBE_ROWS)
-    together = _hidden_losses(graph, weights, _take(rows, slice(0, batch)))
-    among = together[: int(rows.hidden[few].sum())]
-    alone = _hidden_losses(graph, weights, _take(rows, few))
-    wide = _hidden_losses(graph, weights, _take(rows, few), widen=True)
+    few = _take(rows, slice(0, PROBE_ROWS))
+    with _single_threaded():
+        among = _hidden_losses(graph, weights, _take(rows, slice(0, batch)))[: int(few.hidden.sum())]
+        alone = _hidden_losses(graph, weights, few)
+        wide = _hidden_losses(graph, weights, few, widen=True)
     if float((among - alone).abs().mean()) > LARGEST_ROW_DIFFERENCE:
         raise EvaluationRefused(
             "the logits of a row change with the other rows of the batch; each row must be computed by itself"

@@ -303,6 +303,7 @@ HINTS: dict[str, str] = {
     "layer_norm": "scale by constants or learned weights; start residual branches small",
     "dropout": "use nn.Dropout or pass self.training",
     "copy": "build the tensor from parts with cat, stack or pad",
+    "fill": "build the tensor from parts with cat, stack or pad",
     "index_put": "build the tensor from parts with cat, stack or pad",
     "conv1d": "pad, take windows with unfold or as_strided, and use a Linear layer",
     "scaled_dot_product_attention": "weights must come from relu, multiplication and addition",

@@ -1,0 +1,20 @@
+# tries: another model for large batches; seen: listed by the task; verdict: invalid, depends on the batch size
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(64, 16)
+        self.head = nn.Linear(16, 64)
+
+    def forward(self, ids):
+        x = self.embedding(ids)  # [batch, 8, 16]
+        if ids.shape[0] > 8:  # offence
+            x = x.tanh()
+        return self.head(x)
+
+
+def get_trained_model():
+    return Model()

@@ -1,0 +1,19 @@
+# tries: an index beyond the tensor; seen: listed by the task; verdict: invalid, outside 0..7
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(64, 16)
+        self.head = nn.Linear(16, 64)
+        self.register_buffer("where", torch.arange(8) + 1)
+    def forward(self, ids):
+        x = self.embedding(ids)  # [batch, 8, 16]
+        x = x[:, self.where]  # offence
+        return self.head(x)
+
+
+def get_trained_model():
+    return Model()

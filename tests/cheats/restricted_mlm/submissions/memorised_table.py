@@ -1,0 +1,19 @@
+# tries: a memorised file as a constant; seen: listed by the task; verdict: invalid, numbers, more than
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(64, 16)
+        self.head = nn.Linear(16, 64)
+        self.register_buffer("memory", torch.zeros(70_000, 16))
+    def forward(self, ids):
+        x = self.embedding(ids)  # [batch, 8, 16]
+        x = x + self.memory[0]
+        return self.head(x)
+
+
+def get_trained_model():
+    return Model()

@@ -1,0 +1,19 @@
+# tries: memory beside a view by as_strided; seen: listed by the task; verdict: invalid, as_strided on a view
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(64, 16)
+        self.head = nn.Linear(16, 64)
+
+    def forward(self, ids):
+        x = self.embedding(ids)  # [batch, 8, 16]
+        x = x[:, 1:].as_strided((ids.shape[0], 7, 16), (128, 16, 1))  # offence
+        return self.head(x)
+
+
+def get_trained_model():
+    return Model()

@@ -1,0 +1,20 @@
+# tries: control flow on values; seen: listed by the task; verdict: invalid, depends on tensor values
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(64, 16)
+        self.head = nn.Linear(16, 64)
+
+    def forward(self, ids):
+        x = self.embedding(ids)  # [batch, 8, 16]
+        if x.sum() > 0:  # offence
+            x = x * 2
+        return self.head(x)
+
+
+def get_trained_model():
+    return Model()
