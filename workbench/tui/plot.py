@@ -298,7 +298,7 @@ def _hidden(chart: Chart, across: int, down: int) -> list[Line]:
             sheet.glyph(column, middle, "●", Tone.ACCENT)
         elif row.status is not None:
             sheet.glyph(column, middle, "×", Tone.BAD)
-    text = "scores are hidden in this session: each mark is one call"
+    text = "scores are hidden: each mark is one call"
     if middle > 1:
         sheet.words(max(0, (sheet.across - len(text)) // 2), middle - 2, text, Tone.MUTED)
     lines: list[Line] = [(("  ", Tone.TEXT), *sheet.line(row)) for row in range(min(middle + 1, down - 1))]
