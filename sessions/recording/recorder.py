@@ -7,8 +7,6 @@ It outlives the host that started it and every terminal attached to it. When it 
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import selectors
 import signal
@@ -25,9 +23,10 @@ from msgspec.structs import replace
 
 from sessions.clock import SystemClock
 from sessions.events import Light
-from sessions.recording.flood import FloodGate, Limits
+from sessions.recording.flood import FloodGate
 from sessions.recording.format import Kind, Marker, MarkerKind, unpack_size
 from sessions.recording.keyframes import start_building
+from sessions.recording.order import Order, order_of
 from sessions.recording.player import Player
 from sessions.recording.reader import RecordingUnreadable
 from sessions.recording.redraw import RESTORE, redraw
@@ -36,7 +35,7 @@ from sessions.recording.standing import RecorderBusy, RecorderStatus, Stage, Sta
 from sessions.recording.tape import Tape
 from sessions.recording.viewer import Viewer
 from sessions.recording.wire import Exit, Frame, FrameBroken, Hello, pack_frame
-from sessions.recording.writer import Figures, Rotation, SegmentWriter
+from sessions.recording.writer import Figures, SegmentWriter
 
 BOOTTIME = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 TICK = 1.0
@@ -51,25 +50,6 @@ KEYFRAMES_EVERY = 4
 
 def boottime() -> int:
     return time.clock_gettime_ns(BOOTTIME)
-
-
-class Order(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a recorder is to do."""
-
-    folder: Path
-    number: int
-    socket: Path
-    cwd: Path
-    argv: list[str]
-    environment: dict[str, str]
-    command: str
-    """What the record calls the program."""
-    size: tuple[int, int] = (24, 80)
-    record_input: bool = False
-    participant: int | None = None
-    """User id that owns the terminal and the socket, where the participant is another user."""
-    limits: Limits = Limits()
-    rotation: Rotation = Rotation()
 
 
 class Recorder:
@@ -399,40 +379,6 @@ def listen(path: Path, owner: int | None) -> socket.socket:
     listener.listen(8)
     listener.setblocking(False)
     return listener
-
-
-def order_of(arguments: list[str]) -> Order:
-    """Read the command line."""
-    parser = argparse.ArgumentParser(prog="python -m sessions.recording.recorder", description=__doc__)
-    parser.add_argument("--record", type=Path, required=True, help="folder of this recording")
-    parser.add_argument("--number", type=int, required=True)
-    parser.add_argument("--socket", type=Path, required=True)
-    parser.add_argument("--cwd", type=Path, required=True)
-    parser.add_argument("--argv-json", help="the program, already wrapped for isolation; default $SHELL")
-    parser.add_argument("--environment-on-stdin", action="store_true", help="as JSON; default this process's")
-    parser.add_argument("--rows", type=int, default=24)
-    parser.add_argument("--cols", type=int, default=80)
-    parser.add_argument("--record-input", action="store_true")
-    parser.add_argument("--participant", type=int, help="user id that owns the terminal and the socket")
-    parser.add_argument("--limits-json", help="a sessions.recording.flood.Limits")
-    parser.add_argument("--rotation-json", help="a sessions.recording.writer.Rotation")
-    parser.add_argument("--command", help="what the record calls the program; default its words")
-    found = parser.parse_args(arguments)
-    argv = json.loads(found.argv_json) if found.argv_json else [os.environ.get("SHELL", "/bin/sh")]
-    return Order(
-        found.record,
-        found.number,
-        found.socket,
-        found.cwd,
-        argv,
-        json.load(sys.stdin) if found.environment_on_stdin else dict(os.environ),
-        found.command or " ".join(argv),
-        (found.rows, found.cols),
-        found.record_input,
-        found.participant,
-        msgspec.json.decode(found.limits_json, type=Limits) if found.limits_json else Limits(),
-        msgspec.json.decode(found.rotation_json, type=Rotation) if found.rotation_json else Rotation(),
-    )
 
 
 def main(arguments: list[str]) -> int:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import shutil
+import tarfile
 import zlib
 from pathlib import Path
 
 import pytest
 
+from sessions.bundles import bundle
 from sessions.events import ShellClosed, ShellOpened
+from sessions.recording.keyframes import build_keyframes
 from sessions.recording.reader import evidence_of
 from sessions.recording.writer import Rotation
 from sessions.store import Record
 from sessions.verify import verify
-from tests.sessions.bench import Bench
+from tests.sessions.bench import ME, Bench
 from tests.sessions.builders import valid
 from tests.sessions.recording_support import write_recording
 
@@ -60,3 +63,23 @@ def test_a_torn_end_of_a_shell_that_went_on_is_a_remark(recorded: Record) -> Non
     (remark,) = report.remarks
     assert remark.startswith("recording 2: segment ")
     assert "torn tail" in remark
+
+
+async def test_keyframes_made_after_closing_change_no_digest_and_travel_in_no_bundle(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, valid(1.5))
+    await bench.running()
+    folder = bench.record.recordings / "1"
+    figures = write_recording(folder, [b"x" * 100] * 20, rotation=Rotation(bytes=400))
+    (folder / "recorder.status").write_bytes(b"of this machine")
+    bench.engine.journal.append(ShellOpened(1, "sh", 101))
+    bench.engine.journal.append(ShellClosed(1, 101, 0, figures.output_bytes, figures.sha256))
+    bench.engine.submit(ME)
+    await bench.engine.until_finished()
+    bench.engine.survey({}, ME)
+    await bench.engine.closed.wait()
+    await bench.die()
+    assert build_keyframes(folder) > 0
+    assert verify(bench.record).problems == ()
+    with tarfile.open(bundle(bench.record, tmp_path / "out.rebench.tar.gz")) as archive:
+        names = [name for name in archive.getnames() if "/recordings/1/" in name]
+    assert len(names) == len(evidence_of(folder))
