@@ -417,6 +417,7 @@ class Engine:
     async def close(self, reason: str) -> None:
         """Write the last event: final figures and the digest of everything beside the log."""
         await self.before_closing()
+        await self.snapshotter.tidy()
         digest = await asyncio.to_thread(record_digest, self.record)
         state = self.state
         if state.phase is Phase.CLOSED:

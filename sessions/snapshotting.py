@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from pathlib import Path
 
 from sessions.events import HealthChanged, Light, Part, SkippedFile, SnapshotReason, SnapshotTaken
@@ -55,6 +56,12 @@ class Snapshotter:
         """Wait until no snapshot is being taken; a thread cannot be stopped half-way."""
         if self._running is not None:
             await asyncio.wait([self._running])
+
+    async def tidy(self) -> None:
+        """Pack what was stored, off the clock; a store that cannot be packed is as good."""
+        async with self._lock:
+            with contextlib.suppress(Exception):
+                await asyncio.to_thread(self.store.repack)
 
     def _light(self, body: SnapshotTaken) -> None:
         known = self._journal.state.health.get(Part.SNAPSHOTS)
