@@ -69,9 +69,9 @@ class TritonCumsum:
         if problem := _read_problem(submission.root):
             return CheckReport(problems=(problem,))
         settings = decode_settings(submission.profile.settings)
-        bench = _bench(settings, read_keys(submission.assets.protected), submission.seed, _CHECK_LENGTH)
+        bench = make_bench(settings, read_keys(submission.assets.protected), submission.seed, _CHECK_LENGTH)
         try:
-            plan = _plan(settings)
+            plan = make_plan(settings)
             reason = check_submission(bench, _job(bench, submission, settings), plan, lambda _progress: None)
         finally:
             bench.close()
@@ -91,10 +91,10 @@ class TritonCumsum:
         if busy := why_busy(reader):
             return ScoreReport.rejected(ScoreStatus.INFRASTRUCTURE, busy, seed=submission.seed)
         before = reader.read()
-        bench = _bench(settings, read_keys(submission.assets.protected), submission.seed, settings.length)
+        bench = make_bench(settings, read_keys(submission.assets.protected), submission.seed, settings.length)
         try:
             job = _job(bench, submission, settings)
-            timed = time_submission(bench, job, _plan(settings), random.Random(submission.seed), report)
+            timed = time_submission(bench, job, make_plan(settings), random.Random(submission.seed), report)
             state = summary(before, reader.read())
         finally:
             bench.close()
@@ -103,7 +103,7 @@ class TritonCumsum:
         return _report(timed, settings, submission.seed, state)
 
 
-def _bench(settings: CumsumSettings, keys: Keys, seed: int, length: int) -> Bench:
+def make_bench(settings: CumsumSettings, keys: Keys, seed: int, length: int) -> Bench:
     """Return the bench with hidden lengths, some of them drawn for this call alone."""
     chance = random.Random(seed)
     lengths = (*keys.lengths, *(chance.randrange(3, 200_000) for _ in range(_RANDOM_LENGTHS)))
@@ -118,7 +118,7 @@ def _bench(settings: CumsumSettings, keys: Keys, seed: int, length: int) -> Benc
     return HostBench(HostWorkload(length, lengths, _SPECIAL_LENGTH), settings.slots)
 
 
-def _plan(settings: CumsumSettings) -> Plan:
+def make_plan(settings: CumsumSettings) -> Plan:
     from environments.kit.timing import Plan
 
     return Plan(
