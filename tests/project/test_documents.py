@@ -13,10 +13,7 @@ from workbench.cli.root import ENTRIES as COMMANDS
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 # Commands the pages describe that are not there yet; to be empty in a release.
-ALL_PLANNED = frozenset(
-    {"practice", "batch", "analyze", "plot", "export"}
-    | {"env new", "env calibrate", "env seal", "env unseal"}
-)
+ALL_PLANNED = frozenset({"batch", "analyze", "plot", "export"})
 
 
 def code_cells(page: Path, column: int) -> list[str]:

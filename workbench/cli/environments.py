@@ -16,6 +16,8 @@ from workbench.cli.text import figure, literal, size, table
 
 _HERE = "workbench.cli.environments"
 _SECTION = "Commands"
+_AUTHORING = "workbench.cli.authoring"
+_AUTHORS = "For authors"
 ENTRIES = {
     "list": Entry(
         _SECTION, f"{_HERE}:list_environments", "List all environments and how far they are prepared."
@@ -27,12 +29,19 @@ ENTRIES = {
     "prepare": Entry(
         _SECTION, f"{_HERE}:prepare", "Make or fetch an environment's data; resumes what was begun."
     ),
+    "new": Entry(_AUTHORS, f"{_AUTHORING}:new", "Write a small whole environment to start from."),
+    "calibrate": Entry(_AUTHORS, f"{_AUTHORING}:calibrate", "Measure the anchors here, with their spread."),
+    "prove": Entry(
+        _AUTHORS, f"{_AUTHORING}:prove", "Show that the starter scores about 0 and the reference about 1."
+    ),
+    "seal": Entry(_AUTHORS, f"{_AUTHORING}:seal", "Encrypt a folder of answers or solutions."),
+    "unseal": Entry(_AUTHORS, f"{_AUTHORING}:unseal", "Open a sealed archive."),
 }
 
 
 @click.command(cls=LazyGroup, entries=ENTRIES)
 def env() -> None:
-    """List, show, check and prepare environments."""
+    """Environments: list, show, check, prepare; make, calibrate and seal your own."""
 
 
 environment_argument = click.argument("environment", shell_complete=complete_environments)

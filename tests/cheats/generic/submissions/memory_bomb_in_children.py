@@ -1,4 +1,4 @@
-"""Allocates in many children, each under a per-process limit. Seen: limits set with ulimit. Expected: out-of-memory or crashed."""
+"""Allocates in many children, each under a per-process limit. Seen: limits set with ulimit. Expected: out-of-memory or crashed or timeout."""
 
 import os
 import time

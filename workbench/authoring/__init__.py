@@ -1,0 +1,1 @@
+"""For authors of environments: a small whole one to start from."""
