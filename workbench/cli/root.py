@@ -59,7 +59,7 @@ ENTRIES = {
     "end": Entry(_PROCTOR, "workbench.cli.proctoring:end", "End a session now."),
     "headless": Entry(_AGENT, "workbench.cli.agents:headless", "Serve an environment to an agent on standard input and output."),
     "run": Entry(_AGENT, "workbench.cli.agents:run", "Run an agent's command in a session, and end it at the deadline."),
-    "env": Entry(_AUTHOR, "workbench.cli.environments:env", "List, show, check and prepare environments."),
+    "env": Entry(_AUTHOR, "workbench.cli.environments:env", "Environments: list, show, check, prepare; make, calibrate and seal your own."),
     "doctor": Entry(_SHELL, "workbench.cli.doctor:doctor", "Look whether this machine is ready, and how to fix what is not."),
     "completion": Entry(_SHELL, "workbench.cli.completion:completion", "Print the completion script of a shell."),
 }  # fmt: skip
