@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from hashlib import sha256
 
+import pytest
+from textual.events import Paste
 from textual.widgets import Input, TextArea
 
 from environments.contract import ScoreStatus
@@ -31,7 +33,8 @@ from workbench.tui.screens.ready import ReadyPage, RulesPage
 from workbench.tui.screens.submitting import FinishPage, SubmitDialog
 from workbench.tui.scripted import ScriptedSource
 from workbench.tui.source import Mode
-from workbench.tui.story import RULES, Story
+from workbench.tui.story import RULES, Story, spec
+from workbench.tui.theme import NAMES
 
 
 async def test_before_the_clock_runs_the_ready_page_says_what_is_missing() -> None:
@@ -228,6 +231,15 @@ async def test_after_submission_the_survey_is_asked_and_the_closing_figures_show
         assert "How hard was it?" not in screen_text(pilot.app)
 
 
+async def test_an_environment_without_questions_still_lets_the_person_close_the_session() -> None:
+    story = Story().open(environment=spec(survey=())).starting().begin()
+    async with showing(story) as pilot:
+        story.source.happen(Submitted(), "participant")
+        await until(pilot, lambda: "Anything the people who run this session" in screen_text(pilot.app))
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: ("survey", {"answers": {"remarks": ""}}) in story.source.requests)
+
+
 async def test_a_proctors_message_stays_until_it_is_acknowledged() -> None:
     story = Story().afternoon()
     async with showing(story) as pilot:
@@ -304,6 +316,51 @@ async def test_leaving_only_detaches() -> None:
     assert pilot.app.return_value == 0
     assert story.source.closed
     assert {method for method, _ in story.source.requests} <= {"brief"}
+
+
+async def test_a_storm_of_sizes_ends_with_the_last_one_drawn_right() -> None:
+    async with showing(Story().afternoon().machine(seconds=30)) as pilot:
+        for width, height in [(80, 24), (30, 8), (200, 60), (61, 17), (1, 1), (119, 29), (100, 30)] * 3:
+            await pilot.resize_terminal(width, height)
+        await pilot.resize_terminal(40, 10)
+        await until(pilot, lambda: "terminal too small" in screen_text(pilot.app))
+        await pilot.resize_terminal(120, 40)
+        await until(
+            pilot, lambda: "TIME LEFT" in screen_text(pilot.app) and "1.3021" in screen_text(pilot.app)
+        )
+        assert max(len(one) for one in screen_text(pilot.app).split("\n")) <= 120
+
+
+async def test_pasted_text_on_the_main_screen_presses_no_keys() -> None:
+    story = Story().afternoon()
+    async with showing(story) as pilot:
+        pilot.app.post_message(Paste("s\nS\nsubmit\nq"))
+        await pilot.pause()
+        await pilot.pause()
+        assert isinstance(pilot.app.screen, MainScreen)
+        assert {method for method, _ in story.source.requests} <= {"brief"}
+
+
+async def test_pasted_text_goes_into_a_note_as_it_is() -> None:
+    story = Story().afternoon()
+    async with showing(story) as pilot:
+        await pilot.press("n")
+        await until(pilot, lambda: isinstance(pilot.app.screen, NotePrompt))
+        pilot.app.post_message(Paste("[bold]two\nlines"))
+        await until(pilot, lambda: pilot.app.screen.words == "[bold]two\nlines")
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: ("note", {"text": "[bold]two\nlines"}) in story.source.requests)
+
+
+@pytest.mark.parametrize("theme", NAMES)
+async def test_every_theme_can_be_chosen_while_it_runs(theme: str) -> None:
+    async with showing(Story().afternoon()) as pilot:
+        pilot.app.set_theme(theme)
+        await pilot.pause()
+        assert pilot.app.theme == theme
+        assert "TIME LEFT" in screen_text(pilot.app)
+        await pilot.press("h")
+        await until(pilot, lambda: "Is everything well?" in screen_text(pilot.app))
 
 
 async def test_a_screen_that_watches_sends_nothing() -> None:

@@ -86,7 +86,7 @@ STORIES = {
 @pytest.mark.parametrize("name", STORIES)
 async def test_the_screen_is_as_it_was_designed(name: str, size: tuple[int, int]) -> None:
     async with showing(STORIES[name](), size=size) as pilot:
-        live = name not in {"ready"}
+        live = name != "ready"
         await until(pilot, lambda: not live or pilot.app.view.brief is not None or name == "in_trouble")
         await pilot.pause()
         await pilot.pause()

@@ -59,7 +59,12 @@ def test_any_scores_are_drawn_in_exactly_the_cells_there_are(
 ) -> None:
     rows = [row(number, number * 7, raw) for number, raw in enumerate(raws)]
     of = chart(
-        *rows, direction=direction, scale=scale, zoom=zoom, anchors=ANCHORS if anchored else None, hidden=hidden
+        *rows,
+        direction=direction,
+        scale=scale,
+        zoom=zoom,
+        anchors=ANCHORS if anchored else None,
+        hidden=hidden,
     )
     lines = draw(of, *size)
     assert len(lines) == size[1]

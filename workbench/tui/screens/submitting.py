@@ -103,6 +103,13 @@ class SubmitDialog(Dialog[bool]):
             event.input.placeholder = f"not submitted: type the word {WORD}"
 
 
+def questions(state: SessionState) -> tuple[SurveyQuestion, ...]:
+    """Return what is asked: the environment's own questions, else one that everybody can answer."""
+    return state.opened.environment.survey or (
+        SurveyQuestion("remarks", "Anything the people who run this session should know?"),
+    )
+
+
 def closing_lines(view: View) -> list[Line]:
     """Return how the session stands after submission or deadline."""
     state = view.state
@@ -126,8 +133,10 @@ def closing_lines(view: View) -> list[Line]:
                 (f"  {one_line(state.opened.session)}", Tone.MUTED),
             )
         )
-    elif not state.pending and (state.survey is not None or not state.opened.environment.survey):
+    elif state.survey is not None:
         lines.append(fact("record", ("closing …", Tone.ACCENT)))
+    else:
+        lines.append(fact("record", ("closes when the answers are sent", Tone.MUTED)))
     return lines
 
 
@@ -200,12 +209,8 @@ class FinishPage(Screen[None]):
     def asks(self) -> bool:
         """Whether the survey is still to be answered."""
         state = self._view.state
-        return bool(
-            state.opened.environment.survey
-            and state.survey is None
-            and state.phase is Phase.FINISHING
-            and self._view.mode is Mode.LIVE
-        )
+        waits = state.survey is None and state.phase is Phase.FINISHING
+        return waits and self._view.mode is Mode.LIVE
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(can_focus=False):
@@ -214,7 +219,7 @@ class FinishPage(Screen[None]):
             if self.asks:
                 with Vertical(id="survey"):
                     yield Words([EMPTY, (("A few questions", Tone.STRONG),), EMPTY])
-                    for question in self._view.state.opened.environment.survey:
+                    for question in questions(self._view.state):
                         yield Question(question, self._view)
         yield Words([self._keys()], id="finish-keys")
 

@@ -12,8 +12,8 @@ from workbench.tui.widgets.drawing import Drawing
 _MINUTE = 60_000
 
 
-def urgency(remaining_ms: int) -> tuple[str, Tone]:
-    """Return the word and tone for what is left."""
+def urgency(remaining_ms: int, budget_ms: int) -> tuple[str, Tone]:
+    """Return the word and tone for what is left; a whole short session is not an emergency."""
     if remaining_ms <= 0:
         return "time is up", Tone.BAD
     for minutes, word, tone in (
@@ -22,7 +22,7 @@ def urgency(remaining_ms: int) -> tuple[str, Tone]:
         (15, "last 15 minutes", Tone.WARN),
         (60, "last hour", Tone.ACCENT),
     ):
-        if remaining_ms <= minutes * _MINUTE:
+        if remaining_ms <= minutes * _MINUTE < budget_ms:
             return word, tone
     return "", Tone.STRONG
 
@@ -39,7 +39,7 @@ def standing(view: View) -> tuple[str, Tone, str]:
         case Phase.OPENED | Phase.READY:
             return "TIME BUDGET", Tone.MUTED, "clock not started"
         case Phase.RUNNING:
-            word, tone = urgency(view.remaining_ms)
+            word, tone = urgency(view.remaining_ms, view.state.clock.budget_ms)
             return "TIME LEFT", tone, word if view.link.up else (word or "estimate")
 
 

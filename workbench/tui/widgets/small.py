@@ -15,7 +15,7 @@ class TooSmall(Drawing):
     """See the module."""
 
     def draw(self, view: View, width: int, height: int) -> list[Line]:
-        _, tone = urgency(view.remaining_ms)
+        _, tone = urgency(view.remaining_ms, view.state.clock.budget_ms)
         stands = "PAUSED " if view.state.phase is Phase.PAUSED else ""
         wanted = f"needs {SMALLEST[0]}x{SMALLEST[1]}, has {width}x{height}"
         spans: list[Span] = [

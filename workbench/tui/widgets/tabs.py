@@ -46,7 +46,7 @@ class Tabs(Drawing):
         if not self._clock:
             rule = width - cells(tuple(spans))
             return [fit((*spans, ("─" * max(0, rule), Tone.FAINT)), width)]
-        word, tone = urgency(view.remaining_ms)
+        word, tone = urgency(view.remaining_ms, view.state.clock.budget_ms)
         left = words.countdown(view.remaining_ms)
         stands = view.state.phase is Phase.PAUSED
         right: Line = (
