@@ -63,7 +63,10 @@ def calibrate(
     hardware: str | None,
     as_json: bool,
 ) -> None:
-    """Score the starting and the reference solution here and print the anchors for environment.toml."""
+    """Measure the anchors here, with their spread.
+
+    Scores the starting and the reference solution in turn and prints what belongs in environment.toml.
+    """
     from environments.calibrate import measure, this_hardware
 
     workshop = _workshop(environment, profile, environment_folders)
@@ -99,7 +102,7 @@ def as_toml(profile: str, anchors: Anchors) -> str:
 def prove(
     environment: str, profile: str | None, environment_folders: tuple[Path, ...], as_json: bool
 ) -> Exit:
-    """Score the untouched starter (about 0) and the sealed reference (about 1) against the anchors."""
+    """Show that the starter scores about 0 and the reference about 1."""
     from environments.calibrate import check_environment, this_hardware
 
     workshop = _workshop(environment, profile, environment_folders)
@@ -128,7 +131,7 @@ def prove(
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.argument("archive", type=click.Path(dir_okay=False, path_type=Path))
 def seal(folder: Path, archive: Path) -> None:
-    """Encrypt a folder of answers or solutions into one archive."""
+    """Encrypt a folder of answers or solutions."""
     from environments.sealing import passphrase_from
     from environments.sealing import seal as write
 
@@ -144,7 +147,10 @@ def seal(folder: Path, archive: Path) -> None:
 @click.argument("archive", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 def unseal(archive: Path, folder: Path) -> None:
-    """Open a sealed archive into a folder that only you can read."""
+    """Open a sealed archive.
+
+    The folder must be new or empty; only you can read it.
+    """
     from environments.sealing import passphrase_from
     from environments.sealing import unseal as write
 

@@ -60,7 +60,7 @@ VARIABLES = {
     "REBENCH_ENDPOINT": "set for an agent that `run` starts: the socket of its session, see [protocol.md](protocol.md)",
     "REBENCH_THEME": "the screen's theme",
     "REBENCH_ASCII": "1: the screen draws with ASCII alone",
-    "REBENCH_RECORDING": "set in a recorded shell: the number of its recording",
+    "REBENCH_RECORDING": "set in a recorded shell: its session and the number of its recording, as SESSION/NUMBER",
     "REBENCH_GATEWAY_URL": "a hosted model service for environments with a gateway; read by the host alone",
     "REBENCH_GATEWAY_KEY": "the key of that service; never reaches a submission",
     "REBENCH_WORKBENCH_KEY": "passphrase of sealed archives, see [proctor.md](proctor.md)",
