@@ -6,19 +6,22 @@ Run `python -m environments.kit.bpe SOURCE ENTRIES FILE` to remake a vocabulary.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from environments.kit.sources import load_documents
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from tokenizers import Tokenizer
 
 END = 0
 """Token between documents."""
 MASK = 1
 """Token that hides another; it never occurs in text."""
+ENCODED_AT_ONCE = 1000
 SPECIAL_TOKENS = ("<end>", "<mask>")
 
 
@@ -46,12 +49,20 @@ def load_bpe(path: Path) -> Tokenizer:
     return Tokenizer.from_file(str(path))
 
 
-def encode_documents(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
-    """Return each text's tokens, followed by `END`; special tokens spelt out inside a text are dropped."""
-    from tokenizers import Encoding
+def encode_documents(
+    tokenizer: Tokenizer, texts: Sequence[str], end: int = END, dropped: Sequence[int] = (MASK,)
+) -> Iterator[NDArray[np.uint16]]:
+    """Yield each text's tokens, followed by `end`; `end` and `dropped` are left out where a text spells them out."""
+    import numpy as np
 
-    encodings: list[Encoding] = tokenizer.encode_batch(list(texts), add_special_tokens=False)
-    return [[token for token in encoding.ids if token not in (END, MASK)] + [END] for encoding in encodings]
+    unwanted = [end, *dropped]
+    for start in range(0, len(texts), ENCODED_AT_ONCE):
+        for encoding in tokenizer.encode_batch(list(texts[start : start + ENCODED_AT_ONCE]), add_special_tokens=False):
+            tokens = np.asarray(encoding.ids, dtype=np.int64)
+            kept = np.append(tokens[~np.isin(tokens, unwanted)], end)
+            if kept.max() > np.iinfo(np.uint16).max:
+                raise ValueError(f"token {kept.max()} does not fit into 16 bits")
+            yield kept.astype("<u2")
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from environments.contract import AssetsMissing
 from environments.kit.sources import Document
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 
 def hub_documents(dataset: str, split: str, count: int) -> list[Document]:
@@ -30,3 +33,22 @@ def hub_documents(dataset: str, split: str, count: int) -> list[Document]:
     if not texts:
         raise AssetsMissing(f"the dataset {dataset} (split {split}) holds no documents")
     return [Document(f"{dataset}/{number}", text) for number, text in enumerate(texts)]
+
+
+def hub_tokenizer(name: str) -> Tokenizer:
+    """Return the tokenizer of a model of the hub.
+
+    Raises:
+        AssetsMissing: it cannot be read, or is not a fast one.
+    """
+    from transformers import AutoTokenizer
+
+    try:
+        found: Any = AutoTokenizer.from_pretrained(name)
+        tokenizer: Tokenizer = found.backend_tokenizer
+    except Exception as error:
+        raise AssetsMissing(
+            f"the tokenizer {name} could not be read through `transformers`: {type(error).__name__}: {error}; "
+            "it needs the network, or set HF_HUB_CACHE to a folder that holds it"
+        ) from error
+    return tokenizer

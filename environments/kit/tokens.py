@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,15 +15,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def token_file_bytes(documents: Sequence[Sequence[int]]) -> bytes:
+def token_file_bytes(documents: Iterable[Sequence[int] | NDArray[np.uint16]]) -> bytes:
     """Return the content of a token file holding `documents` one after another."""
     import numpy as np
 
-    flat = np.concatenate([np.asarray(tokens, dtype=np.int64) for tokens in documents])
-    if flat.size and (flat.min() < 0 or flat.max() > np.iinfo(np.uint16).max):
-        raise ValueError(f"tokens must lie in 0..65535, not {flat.min()}..{flat.max()}")
+    flat = np.concatenate([np.asarray(tokens, dtype="<u2") for tokens in documents])
     buffer = io.BytesIO()
-    np.save(buffer, flat.astype("<u2"), allow_pickle=False)
+    np.save(buffer, flat, allow_pickle=False)
     return buffer.getvalue()
 
 

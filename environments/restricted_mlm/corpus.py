@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from environments.contract import AssetsMissing, PrepareRequest, Progress, ReportProgress
-from environments.kit.bpe import END, MASK, encode_documents, load_bpe, train_bpe
-from environments.kit.hub import hub_documents
+from environments.kit.bpe import encode_documents, load_bpe, train_bpe
+from environments.kit.hub import hub_documents, hub_tokenizer
 from environments.kit.sources import Document, derived_file, load_documents, load_sources, wheel_documents
 from environments.kit.splits import Draw, duplicate_groups, split_documents
 from environments.kit.tokens import token_file_bytes, write_whole
@@ -65,7 +65,7 @@ def prepare_corpus(request: PrepareRequest, settings: MlmSettings, keys: Keys, r
         for name in names:
             report(Progress(stage=f"writing {name} tokens", fraction=0.5 + 0.1 * len(files)))
             texts = [document.text for document in parts[name]]
-            tokens = encode_documents(tokenizer, texts)
+            tokens = list(encode_documents(tokenizer, texts, settings.end_token, [settings.mask_token]))
             files[f"{name}.npy"] = write_whole(folder / f"{name}.npy", token_file_bytes(tokens))
             density[f"{name}.npy"] = sum(len(t.encode()) for t in texts) / max(1, sum(map(len, tokens)))
         if names == PUBLIC_PARTS:
@@ -121,11 +121,15 @@ def _documents(settings: MlmSettings, downloads: Path) -> tuple[list[Document], 
 
 
 def _vocabulary(request: PrepareRequest, settings: MlmSettings, train: Sequence[Document]) -> tuple[Tokenizer, Path]:
-    """Return the tokenizer and its file: shipped, or trained on the training documents."""
+    """Return the tokenizer and its file: shipped, from the hub, or trained on the training documents."""
     if settings.vocabulary_file:
         path = derived_file(settings.vocabulary_file)
         return load_bpe(path), path
     path = request.assets.public / "tokenizer.json"
+    if settings.hub_tokenizer:
+        tokenizer = hub_tokenizer(settings.hub_tokenizer)
+        write_whole(path, tokenizer.to_str().encode())
+        return tokenizer, path
     tokenizer = train_bpe((document.text for document in train), settings.vocabulary)
     write_whole(path, tokenizer.to_str().encode())
     return load_bpe(path), path
@@ -141,8 +145,8 @@ def _write_public_extras(
     task: dict[str, Any] = {
         "vocabulary": settings.vocabulary,
         "length": settings.length,
-        "mask_token": MASK,
-        "end_token": END,
+        "mask_token": settings.mask_token,
+        "end_token": settings.end_token,
         "mask_share": settings.mask_share,
         "text_bytes_per_token": dict(density),
     }

@@ -12,6 +12,7 @@ from environments.contract import (
     AssetsMissing,
     CheckReport,
     PrepareRequest,
+    ProfileUnavailable,
     Progress,
     ReportProgress,
     ScoreReport,
@@ -147,6 +148,7 @@ def _losses(
 ) -> dict[str, Loss]:
     """Return the losses on the scoring part, the control part and a sample of the training text."""
     import msgspec
+    import torch
 
     from environments.kit.tokens import read_tokens
     from environments.restricted_mlm.evaluate import draw_rows, masked_loss, refuse_dependence
@@ -156,6 +158,8 @@ def _losses(
         keys = msgspec.json.decode((assets.protected / KEYS_FILE).read_bytes(), type=Keys)
     except (OSError, msgspec.MsgspecError) as error:
         raise AssetsMissing(f"{assets.protected / KEYS_FILE} cannot be read ({error}); run prepare again") from error
+    if settings.device == "cuda" and not torch.cuda.is_available():
+        raise ProfileUnavailable(f"the profile {submission.profile_name} evaluates on a GPU, and PyTorch finds none here")
     placed = {name: tensor.to(settings.device) for name, tensor in weights.items()}
     parts = {
         "scoring": (assets.protected / "scoring.npy", settings.scoring_rows),
@@ -166,7 +170,14 @@ def _losses(
     workers = submission.profile.needs.cpus if settings.device == "cpu" else 1
     done, losses = 0, {}
     for name, (path, count) in parts.items():
-        rows = draw_rows(read_tokens(path), count, settings.length, settings.mask_share, keys.mask_seed)
+        rows = draw_rows(
+            read_tokens(path),
+            count,
+            settings.length,
+            mask_token=settings.mask_token,
+            mask_share=settings.mask_share,
+            seed=keys.mask_seed,
+        )
         if name == "scoring":
             refuse_dependence(graph, placed, rows, settings.batch)
 

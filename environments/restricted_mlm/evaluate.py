@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from environments.kit.bpe import MASK
 from environments.restricted_mlm.graph import Graph
 from environments.restricted_mlm.interpret import run_graph
 
@@ -56,7 +55,9 @@ class Loss:
     seconds: float
 
 
-def draw_rows(tokens: NDArray[np.uint16], rows: int, length: int, mask_share: float, seed: int) -> MaskedRows:
+def draw_rows(
+    tokens: NDArray[np.uint16], rows: int, length: int, *, mask_token: int, mask_share: float, seed: int
+) -> MaskedRows:
     """Cut `tokens` into rows, choose `rows` of them, and hide `mask_share` of the positions; all from `seed`.
 
     Every row has the same number of hidden positions, so each hidden token weighs the same. Rows come in random
@@ -71,7 +72,7 @@ def draw_rows(tokens: NDArray[np.uint16], rows: int, length: int, mask_share: fl
     count = max(1, round(mask_share * length))
     order = random.random(targets.shape).argsort(axis=1)
     hidden = order < count
-    ids = np.where(hidden, MASK, targets)
+    ids = np.where(hidden, mask_token, targets)
     return MaskedRows(torch.from_numpy(ids), torch.from_numpy(targets), torch.from_numpy(hidden))
 
 

@@ -33,7 +33,6 @@ def train_first_weights(starter: Path, public: Path, settings: MlmSettings, repo
         shutil.copyfile(public / "task.json", folder / "task.json")
         (folder / "data").symlink_to(public, target_is_directory=True)
         command = [sys.executable, "train.py", "--fresh", "--tokens", str(settings.first_weights_tokens)]
-        command += ["--device", settings.device]
         with subprocess.Popen(
             command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
         ) as process:

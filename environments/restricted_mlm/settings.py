@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from environments.contract import SealBroken, SpecificationInvalid
+from environments.kit.bpe import END, MASK
 from environments.sealing import open_sealed
 
 KEYS_ARCHIVE = Path(__file__).parent / "protected" / "keys.sealed"
@@ -24,6 +25,8 @@ class MlmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     """Tokens in one row."""
     vocabulary_file: str = ""
     """A derived file of the kit; empty means: trained by prepare."""
+    mask_token: int = MASK
+    end_token: int = END
     mask_share: float = 0.15
     scoring_share: float = 0.05
     control_share: float = 0.03
@@ -51,7 +54,7 @@ class MlmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     hub_documents: int = 0
     """How many documents to take from its beginning."""
     hub_tokenizer: str = ""
-    """Tokenizer of the hub to use instead of our own; the mask token is added as its last entry."""
+    """Tokenizer of the hub to use instead of our own; the mask token is an entry beyond its last."""
 
 
 class Keys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
