@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from textual import on
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.filter import Monochrome, NoColor
 from textual.screen import Screen
 
 from sessions.client import HostGone
@@ -74,6 +75,9 @@ class WorkbenchApp(App[int]):
         self._follower: asyncio.Task[None] | None = None
         self._phase: Phase | None = None
         self._finish_opened = False
+        if self.no_color:
+            # The framework would turn colours to grey; without colour means without any.
+            self._filters = [one for one in self._filters if not isinstance(one, Monochrome)] + [NoColor()]
         if not speaks_unicode() if ascii_only is None else ascii_only:
             self._filters.append(AsciiOnly())
         for one in THEMES:
