@@ -46,6 +46,7 @@ ENTRIES = {
     "replay": Entry(_PROCTOR, "workbench.cli.replay:replay", "Go through a session's record, moment by moment."),
     "verify": Entry(_PROCTOR, "workbench.cli.records:verify", "Recompute a record and say whether it holds."),
     "checkout": Entry(_PROCTOR, "workbench.cli.changes:checkout", "Restore a snapshot into a folder, byte for byte."),
+    "recordings": Entry(_PROCTOR, "workbench.cli.recordings:recordings", "List a session's terminal recordings, or export one."),
     "report": Entry(_PROCTOR, "workbench.cli.records:report", "Write one self-contained HTML page about a session."),
     "review": Entry(_PROCTOR, "workbench.cli.reviews:review", "List a record's review, or add a comment or a verdict to it."),
     "rescore": Entry(_PROCTOR, "workbench.cli.reviews:rescore", "Score snapshots of a record again on this machine; the old scores stay."),
