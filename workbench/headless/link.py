@@ -11,7 +11,10 @@ from sessions.client import HostGone
 from sessions.events import Event
 from sessions.follow import Follower, event_in
 from sessions.hosting import SessionOver, connect
+from sessions.log import read_log
+from sessions.state import fold
 from sessions.store import Record
+from sessions.visibility import participant_event
 
 OnEvent = Callable[[Event], None]
 SAFE_TO_REPEAT = frozenset({"hello", "status", "brief", "history", "diff", "changed", "events"})
@@ -75,8 +78,16 @@ class Link:
                     await asyncio.shield(self._listening)
             except SessionOver:
                 self.over = True
+                for event in await asyncio.to_thread(self._the_rest):
+                    self._on_event(event)
             except (HostGone, OSError):
                 await asyncio.sleep(1.0)
+
+    def _the_rest(self) -> list[Event]:
+        """Return what the host wrote after the connection broke and before it ended, as it would have told it."""
+        events = read_log(self.record.log).events
+        state = fold(events)
+        return [participant_event(event, state) for event in events[self._next_seq :]]
 
     async def _forget(self, follower: Follower) -> None:
         """Let go of a connection that broke, unless another has taken its place already."""

@@ -18,7 +18,9 @@ def test_a_recorded_shell_is_listed_and_exported(tmp_path: Path) -> None:
         variables = {**os.environ, "REBENCH_HOME": str(session.store.home)}
 
         def run(*options: str) -> subprocess.CompletedProcess[str]:
-            return subprocess.run([*command, *options], env=variables, capture_output=True, text=True, check=False)
+            return subprocess.run(
+                [*command, *options], env=variables, capture_output=True, text=True, check=False
+            )
 
         (row,) = json.loads(run("--json").stdout)["recordings"]
         assert (row["number"], row["state"]) == (1, "running")

@@ -165,7 +165,7 @@ def test_the_deadline_ends_commands_and_is_told(agent: Started) -> None:
     one.ask("session.start", minutes=3 / 60)
     one.ask("write_file", path="answer.txt", content="8")
     one.send("exec", command="sleep 100").get(timeout=30)
-    wait_for(lambda: bool(one.heard("closed")), 40, "the end of the session")
+    wait_for(lambda: bool(one.heard("closed")), 90, "the end of the session")
     assert one.heard("deadline") == [{}]
     assert one.refused("write_file", path="late.txt", content="x")["code"] == Fault.REFUSED
     assert one.refused("score")["code"] == Fault.REFUSED
