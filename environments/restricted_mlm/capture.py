@@ -85,7 +85,9 @@ def capture(model: Any, vocabulary: int, length: int, root: Path) -> tuple[Graph
         NotCapturable: it is no module, or its forward cannot be traced with a free batch size.
     """
     if not isinstance(model, torch.nn.Module):
-        raise NotCapturable(f"get_trained_model() returned {type(model).__name__}, not a torch.nn.Module", "model.py")
+        raise NotCapturable(
+            f"get_trained_model() returned {type(model).__name__}, not a torch.nn.Module", "model.py"
+        )
     model = model.cpu().eval()
     ids = torch.arange(EXAMPLE_ROWS * length).remainder(vocabulary).reshape(EXAMPLE_ROWS, length)
     batch = torch.export.Dim("batch", min=1, max=LARGEST_BATCH)
@@ -98,13 +100,20 @@ def capture(model: Any, vocabulary: int, length: int, root: Path) -> tuple[Graph
 
 
 def _write_down(program: Any, root: Path) -> tuple[Graph, dict[str, torch.Tensor]]:
-    tensors = {**dict(program.named_parameters()), **dict(program.named_buffers()), **program.constants, **program.state_dict}
+    tensors = {
+        **dict(program.named_parameters()),
+        **dict(program.named_buffers()),
+        **program.constants,
+        **program.state_dict,
+    }
     names: dict[str, str] = {}  # torch's node name -> our name
     weights: dict[str, str] = {}
     nodes: list[Node] = []
     user_inputs = [spec for spec in program.graph_signature.input_specs if spec.kind.name == "USER_INPUT"]
     if len(user_inputs) != 1:
-        raise NotCapturable(f"forward must take the token ids and nothing else, not {len(user_inputs)} inputs", "model.py")
+        raise NotCapturable(
+            f"forward must take the token ids and nothing else, not {len(user_inputs)} inputs", "model.py"
+        )
     for spec in program.graph_signature.output_specs:
         if spec.kind.name != "USER_OUTPUT":
             raise NotCapturable(
@@ -150,7 +159,9 @@ def _write_node(node: Any, names: dict[str, str], nodes: list[Node], root: Path)
         return
     try:
         arguments = [_argument(argument, names) for argument in node.args]
-        keywords = {key: _argument(value, names) for key, value in node.kwargs.items() if key not in _PLACEMENT}
+        keywords = {
+            key: _argument(value, names) for key, value in node.kwargs.items() if key not in _PLACEMENT
+        }
     except NotCapturable as error:
         raise NotCapturable(f"{op}: {error.problem.what}", where, error.problem.hint) from error
     names[node.name] = node.name

@@ -59,7 +59,8 @@ def capture_submission(
     """
     if not (submission.root / "model.py").is_file():
         return NotCaptured(
-            Problem(what="model.py is missing", where="model.py", hint="it must define get_trained_model()"), ScoreStatus.INVALID
+            Problem(what="model.py is missing", where="model.py", hint="it must define get_trained_model()"),
+            ScoreStatus.INVALID,
         )
     job = WorkerJob(
         entry=_HERE / "capture.py",
@@ -106,7 +107,11 @@ def _decode_problem(problem: Any) -> Problem:
     """Take over the worker's words as text, whatever they are."""
     fields = problem if isinstance(problem, dict) else {"what": str(problem)}
     texts = {key: str(fields[key])[:1000] for key in ("what", "where", "hint") if fields.get(key) is not None}
-    return Problem(what=texts.get("what", "the model could not be captured"), where=texts.get("where"), hint=texts.get("hint"))
+    return Problem(
+        what=texts.get("what", "the model could not be captured"),
+        where=texts.get("where"),
+        hint=texts.get("hint"),
+    )
 
 
 def _decode_weights(graph: Graph, content: bytes) -> dict[str, Tensor]:

@@ -38,7 +38,9 @@ class Manifest(msgspec.Struct, frozen=True):
     """Token file -> bytes of text for each of its tokens."""
 
 
-def prepare_corpus(request: PrepareRequest, settings: MlmSettings, keys: Keys, report: ReportProgress) -> None:
+def prepare_corpus(
+    request: PrepareRequest, settings: MlmSettings, keys: Keys, report: ReportProgress
+) -> None:
     """Fill both asset folders with token files; does nothing where they are there and whole."""
     recipe = hashlib.sha256(msgspec.json.encode((settings, keys))).hexdigest()
     folders = {request.assets.public: PUBLIC_PARTS, request.assets.protected: PROTECTED_PARTS}
@@ -86,7 +88,9 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         return msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
     except (OSError, msgspec.MsgspecError) as error:
-        raise AssetsMissing(f"{folder} is not prepared ({error}); run `rebench-workbench prepare restricted_mlm`") from error
+        raise AssetsMissing(
+            f"{folder} is not prepared ({error}); run `rebench-workbench prepare restricted_mlm`"
+        ) from error
 
 
 def _is_whole(folder: Path, recipe: str) -> bool:
@@ -120,7 +124,9 @@ def _documents(settings: MlmSettings, downloads: Path) -> tuple[list[Document], 
     return documents, groups
 
 
-def _vocabulary(request: PrepareRequest, settings: MlmSettings, train: Sequence[Document]) -> tuple[Tokenizer, Path]:
+def _vocabulary(
+    request: PrepareRequest, settings: MlmSettings, train: Sequence[Document]
+) -> tuple[Tokenizer, Path]:
     """Return the tokenizer and its file: shipped, from the hub, or trained on the training documents."""
     if settings.vocabulary_file:
         path = derived_file(settings.vocabulary_file)

@@ -64,7 +64,9 @@ class RestrictedMlm:
             files[f"data/{name}"] = public / name
         absent = [str(path) for path in files.values() if not path.is_file()]
         if absent:
-            raise AssetsMissing(f"{', '.join(absent)} missing; run `rebench-workbench prepare restricted_mlm`")
+            raise AssetsMissing(
+                f"{', '.join(absent)} missing; run `rebench-workbench prepare restricted_mlm`"
+            )
         return files
 
     def check(self, submission: Submission) -> CheckReport:
@@ -157,9 +159,13 @@ def _losses(
     try:
         keys = msgspec.json.decode((assets.protected / KEYS_FILE).read_bytes(), type=Keys)
     except (OSError, msgspec.MsgspecError) as error:
-        raise AssetsMissing(f"{assets.protected / KEYS_FILE} cannot be read ({error}); run prepare again") from error
+        raise AssetsMissing(
+            f"{assets.protected / KEYS_FILE} cannot be read ({error}); run prepare again"
+        ) from error
     if settings.device == "cuda" and not torch.cuda.is_available():
-        raise ProfileUnavailable(f"the profile {submission.profile_name} evaluates on a GPU, and PyTorch finds none here")
+        raise ProfileUnavailable(
+            f"the profile {submission.profile_name} evaluates on a GPU, and PyTorch finds none here"
+        )
     placed = {name: tensor.to(settings.device) for name, tensor in weights.items()}
     parts = {
         "scoring": (assets.protected / "scoring.npy", settings.scoring_rows),
@@ -184,12 +190,16 @@ def _losses(
         def tell(fraction: float, done: int = done, count: int = count) -> None:
             report(Progress(stage="evaluating", fraction=0.2 + 0.8 * (done + fraction * count) / total))
 
-        losses[name] = masked_loss(graph, placed, rows, settings.batch, workers=workers, deadline=deadline, report=tell)
+        losses[name] = masked_loss(
+            graph, placed, rows, settings.batch, workers=workers, deadline=deadline, report=tell
+        )
         done += count
     return losses
 
 
-def _report(losses: Mapping[str, Loss], submission: Submission, settings: MlmSettings, details: dict[str, Any]) -> ScoreReport:
+def _report(
+    losses: Mapping[str, Loss], submission: Submission, settings: MlmSettings, details: dict[str, Any]
+) -> ScoreReport:
     scoring = losses["scoring"]
     density = read_manifest(submission.assets.protected).text_bytes_per_token["scoring.npy"]
     details |= {
@@ -224,11 +234,17 @@ def flags(losses: Mapping[str, Loss]) -> list[str]:
     found = []
     for name, other, says in (
         ("control", control, "the scoring text may have been seen in training"),
-        ("train", train, "held-out text is easier than training text, which memorisation of all of it would explain"),
+        (
+            "train",
+            train,
+            "held-out text is easier than training text, which memorisation of all of it would explain",
+        ),
     ):
         error = math.hypot(scoring.standard_error, other.standard_error)
         if other.mean - scoring.mean > SUSPICIOUS_ERRORS * error:
-            found.append(f"loss on {name} text is {other.mean - scoring.mean:.3f} higher than on scoring text: {says}")
+            found.append(
+                f"loss on {name} text is {other.mean - scoring.mean:.3f} higher than on scoring text: {says}"
+            )
     return found
 
 

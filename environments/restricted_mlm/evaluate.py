@@ -111,7 +111,10 @@ def masked_loss(
 
     losses: list[Tensor] = []
     starts = range(0, len(rows.ids), batch)
-    with _single_threaded(), ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+    with (
+        _single_threaded(),
+        ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool,
+    ):
         try:
             for part in pool.map(one, starts):
                 losses.append(part)
@@ -166,12 +169,16 @@ def _take(rows: MaskedRows, part: slice) -> MaskedRows:
     return MaskedRows(rows.ids[part], rows.targets[part], rows.hidden[part])
 
 
-def _hidden_losses(graph: Graph, weights: Mapping[str, Tensor], rows: MaskedRows, *, widen: bool = False) -> Tensor:
+def _hidden_losses(
+    graph: Graph, weights: Mapping[str, Tensor], rows: MaskedRows, *, widen: bool = False
+) -> Tensor:
     """Return the loss of each hidden token [hidden], in the order of the rows."""
     device = next((tensor.device for tensor in weights.values()), torch.device("cpu"))
     logits = run_graph(graph, weights, rows.ids.to(device), widen=widen)  # [rows, length, vocabulary]
     if not isinstance(logits, Tensor) or logits.shape[:2] != rows.ids.shape or logits.dim() != 3:
-        raise EvaluationRefused("the model does not return logits [batch, length, vocabulary] for every batch size")
+        raise EvaluationRefused(
+            "the model does not return logits [batch, length, vocabulary] for every batch size"
+        )
     chosen = logits[rows.hidden.to(device)]  # [hidden, vocabulary]
     chosen = chosen if widen else chosen.float()
     losses = functional.cross_entropy(chosen, rows.targets[rows.hidden].to(device), reduction="none")

@@ -22,7 +22,9 @@ def train_first_weights(starter: Path, public: Path, settings: MlmSettings, repo
     Raises:
         AssetsMissing: the training did not end well.
     """
-    recipe = f"{settings.first_weights_tokens} tokens, {settings.vocabulary} entries, length {settings.length}\n"
+    recipe = (
+        f"{settings.first_weights_tokens} tokens, {settings.vocabulary} entries, length {settings.length}\n"
+    )
     record = public / RECORD
     if (public / WEIGHTS).is_file() and record.is_file() and record.read_text() == recipe:
         return
@@ -40,9 +42,13 @@ def train_first_weights(starter: Path, public: Path, settings: MlmSettings, repo
             for line in process.stdout or ():
                 tail = [*tail[-20:], line]
                 if step := re.match(r"step (\d+)/(\d+)", line):
-                    report(Progress(stage="training the starting weights", fraction=int(step[1]) / int(step[2])))
+                    report(
+                        Progress(stage="training the starting weights", fraction=int(step[1]) / int(step[2]))
+                    )
         if process.returncode != 0 or not (folder / WEIGHTS).is_file():
-            raise AssetsMissing(f"training the starting weights failed (exit {process.returncode}):\n{''.join(tail)}")
+            raise AssetsMissing(
+                f"training the starting weights failed (exit {process.returncode}):\n{''.join(tail)}"
+            )
         part = public / (WEIGHTS + ".part")
         shutil.copyfile(folder / WEIGHTS, part)
         part.replace(public / WEIGHTS)

@@ -9,7 +9,13 @@ import torch
 from torch import Tensor
 
 from environments.restricted_mlm.graph import INPUT, Argument, ElementType, Graph, Node, Ref, node_refs
-from environments.restricted_mlm.operations import OPERATIONS, ArgumentKind, Operation, OperationRefused, Parameter
+from environments.restricted_mlm.operations import (
+    OPERATIONS,
+    ArgumentKind,
+    Operation,
+    OperationRefused,
+    Parameter,
+)
 
 ELEMENT_TYPES: dict[str, torch.dtype] = {
     "float64": torch.float64,
@@ -67,7 +73,14 @@ def run_graph(
                 result: Computed = operation.run(**arguments)
             except OperationRefused as error:
                 raise NodeFailed(node, error.what, error.hint) from error
-            except (RuntimeError, ValueError, TypeError, IndexError, ZeroDivisionError, OverflowError) as error:
+            except (
+                RuntimeError,
+                ValueError,
+                TypeError,
+                IndexError,
+                ZeroDivisionError,
+                OverflowError,
+            ) as error:
                 first = str(error).strip().splitlines()[0] if str(error).strip() else ""
                 raise NodeFailed(node, f"{node.op} failed: {type(error).__name__}: {first[:200]}") from error
             if observe is not None:
@@ -107,55 +120,62 @@ def bind(node: Node, operation: Operation, values: Mapping[str, Computed]) -> di
 
 
 def _resolve(node: Node, parameter: Parameter, argument: Argument, values: Mapping[str, Computed]) -> Any:
-    kind = parameter.kind
-    value: Any = values[argument.name] if isinstance(argument, Ref) else argument
-    is_ref = isinstance(argument, Ref)
-    match kind:
-        case ArgumentKind.TENSOR if isinstance(value, Tensor):
-            return value
-        case ArgumentKind.OPERAND if isinstance(value, Tensor) or (not is_ref and _is_number(value)):
-            return value
-        case ArgumentKind.NUMBER if not is_ref and _is_number(value):
-            return value
-        case ArgumentKind.INT if not is_ref and _is_int(value):
-            return value
-        case ArgumentKind.SIZE if _is_int(value):
-            return value
-        case ArgumentKind.BOOL if not is_ref and isinstance(value, bool):
-            return value
-        case ArgumentKind.TEXT if not is_ref and isinstance(value, str):
-            return value
-        case ArgumentKind.DTYPE if isinstance(argument, ElementType):
-            if argument.name not in ELEMENT_TYPES:
-                raise OperationRefused(f"element type {argument.name} is not allowed", "use float32, bfloat16 or float16")
-            return ELEMENT_TYPES[argument.name]
-        case ArgumentKind.INTS if isinstance(argument, list) and all(_is_int(item) for item in argument):
-            return list(argument)
-        case ArgumentKind.INTS if not is_ref and _is_int(value):
-            return [value]
-        case ArgumentKind.SIZES if isinstance(argument, list):
-            sizes = [values[item.name] if isinstance(item, Ref) else item for item in argument]
-            if all(_is_int(size) for size in sizes):
-                return sizes
-        case ArgumentKind.TENSORS if is_ref and isinstance(value, list):
-            return value
-        case ArgumentKind.TENSORS | ArgumentKind.INDICES if isinstance(argument, list):
-            parts = [values[item.name] if isinstance(item, Ref) else item for item in argument]
-            if all(isinstance(part, Tensor) or (part is None and kind is ArgumentKind.INDICES) for part in parts):
-                return parts
-    if is_ref and _is_int(value) and kind in (ArgumentKind.OPERAND, ArgumentKind.NUMBER, ArgumentKind.INT):
+    if isinstance(argument, list):
+        parts: list[Any] = [values[part.name] if isinstance(part, Ref) else part for part in argument]
+        literal = not any(isinstance(part, Ref) for part in argument)
+        if _list_fits(parameter.kind, parts, literal):
+            return parts
+        raise OperationRefused(f"{node.op}: {parameter.name!r} must be of kind {parameter.kind.value}")
+    if isinstance(argument, ElementType):
+        if parameter.kind is not ArgumentKind.DTYPE or argument.name not in ELEMENT_TYPES:
+            raise OperationRefused(
+                f"{node.op}: element type {argument.name} is not allowed here",
+                "use float32, bfloat16 or float16",
+            )
+        return ELEMENT_TYPES[argument.name]
+    literal = not isinstance(argument, Ref)
+    value: Any = argument if not isinstance(argument, Ref) else values[argument.name]
+    if _single_fits(parameter.kind, value, literal):
+        return [value] if parameter.kind is ArgumentKind.INTS else value
+    if not literal and _is_int(value):
         raise OperationRefused(
-            f"{node.op} uses the batch size as a number", "sizes that depend on the batch may stand in shapes only"
+            f"{node.op} uses the batch size as a number",
+            "sizes that depend on the batch may stand in shapes only",
         )
-    raise OperationRefused(f"{node.op}: {parameter.name!r} must be of kind {kind.value}, not {_name_kind(value)}")
+    raise OperationRefused(
+        f"{node.op}: {parameter.name!r} must be of kind {parameter.kind.value}, not {_name_kind(value)}"
+    )
+
+
+def _single_fits(kind: ArgumentKind, value: Any, literal: bool) -> bool:
+    """Say whether one value, written as a literal or computed by a node, may stand where `kind` is asked for."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return {
+        ArgumentKind.TENSOR: isinstance(value, Tensor),
+        ArgumentKind.TENSORS: isinstance(value, list),
+        ArgumentKind.OPERAND: isinstance(value, Tensor) or (literal and number),
+        ArgumentKind.NUMBER: literal and number,
+        ArgumentKind.INT: literal and _is_int(value),
+        ArgumentKind.INTS: literal and _is_int(value),
+        ArgumentKind.SIZE: _is_int(value),
+        ArgumentKind.BOOL: literal and isinstance(value, bool),
+        ArgumentKind.TEXT: literal and isinstance(value, str),
+    }.get(kind, False)
+
+
+def _list_fits(kind: ArgumentKind, parts: list[Any], literal: bool) -> bool:
+    """Say whether a list of values may stand where `kind` is asked for."""
+    ints = all(_is_int(part) for part in parts)
+    return {
+        ArgumentKind.INTS: literal and ints,
+        ArgumentKind.SIZES: ints,
+        ArgumentKind.TENSORS: all(isinstance(part, Tensor) for part in parts),
+        ArgumentKind.INDICES: all(part is None or isinstance(part, Tensor) for part in parts),
+    }.get(kind, False)
 
 
 def _is_int(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= 2**63 - 1
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _name_kind(value: Any) -> str:

@@ -121,11 +121,15 @@ def _index(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     return self[tuple(slice(None) if index is None else index for index in indices)]
 
 
-def _as_strided(self: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
+def _as_strided(
+    self: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
+) -> Tensor:
     """Only windows inside a tensor that owns its memory: no view of something larger, nothing out of bounds."""
     whole = self.untyped_storage().nbytes() == self.numel() * self.element_size()
     if not (self.is_contiguous() and self.storage_offset() == 0 and whole):
-        raise OperationRefused("as_strided on a view of another tensor", "call .contiguous() or .clone() on it first")
+        raise OperationRefused(
+            "as_strided on a view of another tensor", "call .contiguous() or .clone() on it first"
+        )
     offset = storage_offset or 0
     last = offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
     if offset < 0 or min(stride, default=0) < 0 or (min(size, default=1) > 0 and last >= self.numel()):
@@ -138,17 +142,23 @@ def _as_strided(self: Tensor, size: Sequence[int], stride: Sequence[int], storag
 
 def _pad(self: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     if mode != "constant":
-        raise OperationRefused(f"padding of mode {mode!r}", "pad with a constant, or put slices together with cat")
+        raise OperationRefused(
+            f"padding of mode {mode!r}", "pad with a constant, or put slices together with cat"
+        )
     return functional.pad(self, list(pad), value=value if value is not None else 0.0)
 
 
-def _dropout(input: Tensor, p: float, train: bool) -> Tensor:
+def _dropout(self: Tensor, p: float, train: bool) -> Tensor:
     if train:
-        raise OperationRefused("dropout is switched on at inference", "use nn.Dropout, or F.dropout(x, p, self.training)")
-    return input
+        raise OperationRefused(
+            "dropout is switched on at inference", "use nn.Dropout, or F.dropout(x, p, self.training)"
+        )
+    return self
 
 
-def _slice(self: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
+def _slice(
+    self: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
     return self[(slice(None),) * (dim % self.dim()) + (slice(start, end, step),)]
 
 
@@ -166,6 +176,7 @@ def _copy(self: Tensor, dtype: torch.dtype | None = None) -> Tensor:
 
 A, M, L, C, K, S = Role.ARITHMETIC, Role.MOVEMENT, Role.LOOKUP, Role.CAST, Role.CONSTANT, Role.SIZE
 
+# fmt: off
 OPERATIONS: dict[str, Operation] = {
     # multiplication and addition
     "aten.linear.default": _operation(A, "input:tensor weight:tensor bias:tensor?", functional.linear),
@@ -256,8 +267,8 @@ OPERATIONS: dict[str, Operation] = {
     "aten.split.sizes": _operation(M, "self:tensor split_size:ints dim:int?", lambda self, split_size, dim=0: list(self.split(split_size, dim))),
     "aten.chunk.default": _operation(M, "self:tensor chunks:int dim:int?", lambda self, chunks, dim=0: list(self.chunk(chunks, dim))),
     "aten.unbind.int": _operation(M, "self:tensor dim:int?", lambda self, dim=0: list(self.unbind(dim))),
-    "getitem": _operation(M, "list:tensors index:int", lambda list, index: list[index]),
-    "aten.dropout.default": _operation(M, "input:tensor p:number train:bool", _dropout),
+    "getitem": _operation(M, "parts:tensors index:int", lambda parts, index: parts[index]),
+    "aten.dropout.default": _operation(M, "self:tensor p:number train:bool", _dropout),
     # element types
     "aten.to.dtype": _operation(C, "self:tensor dtype:dtype non_blocking:bool? copy:bool?", lambda self, dtype, **_: _cast(self, dtype)),
     "aten.to.dtype_layout": _operation(C, "self:tensor dtype:dtype?", _cast),
@@ -290,6 +301,7 @@ OPERATIONS: dict[str, Operation] = {
     "size.sub": _operation(S, "left:size right:size", lambda left, right: left - right),
     "size.floordiv": _operation(S, "left:size right:size", lambda left, right: left // right),
 }
+# fmt: on
 
 HINTS: dict[str, str] = {
     "div": "multiply by a number computed beforehand: x * (1 / 8)",

