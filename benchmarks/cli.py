@@ -46,6 +46,9 @@ def main() -> int:
             return _compare(variables | {"REBENCH_SESSION": session.strip()}, repeats)
         finally:
             _run(variables, "end", session.strip(), "--why", "measured", "--yes")
+            # The host writes until it is gone, and the folder goes after it.
+            while Path(variables["REBENCH_RUNTIME"], session.strip(), "participant.sock").exists():
+                time.sleep(0.05)
 
 
 def _run(variables: dict[str, str], *arguments: str) -> str:

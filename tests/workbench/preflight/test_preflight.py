@@ -84,7 +84,10 @@ def test_everything_that_is_missing_is_said_at_once_with_its_remedy() -> None:
 
 def test_a_machine_a_little_under_its_name_still_counts() -> None:
     assert lacks(Needs(memory_gb=8), replace(MACHINE, memory_bytes=round(7.6 * GB))) == ()
-    assert lacks(Needs(gpus=1, gpu_memory_gb=80), replace(MACHINE, gpus=(replace(H200, memory_total=79 * GB),))) == ()
+    assert (
+        lacks(Needs(gpus=1, gpu_memory_gb=80), replace(MACHINE, gpus=(replace(H200, memory_total=79 * GB),)))
+        == ()
+    )
 
 
 def test_the_gpu_profile_is_chosen_where_it_can_run_and_paper_never_unasked() -> None:
@@ -133,7 +136,9 @@ def test_a_driver_that_raises_is_a_finding_and_no_crash(tmp_path: Path) -> None:
 
 
 def test_this_very_machine_is_examined_without_a_folder_to_keep_things_in(tmp_path: Path) -> None:
-    machine = examine(tmp_path / "not" / "made" / "yet", programs=("surely-not-a-program",), gpus=ScriptedGpus(()))
+    machine = examine(
+        tmp_path / "not" / "made" / "yet", programs=("surely-not-a-program",), gpus=ScriptedGpus(())
+    )
     assert machine.cpus >= 1
     assert machine.disk_free > 0
     assert "surely-not-a-program" not in machine.programs
@@ -153,7 +158,13 @@ def test_a_program_that_cannot_start_says_so(tmp_path: Path, monkeypatch: pytest
 def test_doctor_prints_each_finding_and_its_fix(run: Run) -> None:
     outcome = run("doctor", "--json")
     found = json.loads(outcome.out)
-    assert {finding["about"] for finding in found["findings"]} >= {"git", "disk", "isolation", "torch", "terminal"}
+    assert {finding["about"] for finding in found["findings"]} >= {
+        "git",
+        "disk",
+        "isolation",
+        "torch",
+        "terminal",
+    }
     assert outcome.code == (Exit.OK if found["ready"] else Exit.ENVIRONMENT)
     text = run("doctor").out
     for finding in found["findings"]:
@@ -167,7 +178,9 @@ def test_preparing_shows_progress_and_tells_what_was_made(home: Path) -> None:
 
     told: list[tuple[str, float | None]] = []
     folder = TINY_ENVIRONMENTS / "tiny_sum"
-    made = invoke("prepare", "tiny_sum", "cpu", home=home, folder=folder, on_progress=lambda *step: told.append(step))
+    made = invoke(
+        "prepare", "tiny_sum", "cpu", home=home, folder=folder, on_progress=lambda *step: told.append(step)
+    )
     assert ("writing one file", 0.5) in told
     assert made["files"] == 2
     with pytest.raises(InvocationFailed, match="no profile 'huge'"):
