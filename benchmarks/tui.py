@@ -73,13 +73,13 @@ def live_program(gpus: int) -> None:
     run(source)
 
 
-def first_paint(arguments: list[str], text: bytes) -> float:
-    """Return seconds from the start of the process until `text` has reached the terminal."""
+def first_paint(arguments: list[str], text: bytes) -> tuple[float, float]:
+    """Return seconds, and processor seconds, from the start until `text` has reached the terminal."""
     from tests.workbench.tui.pseudo_terminal import PseudoTerminal
 
     with PseudoTerminal(*arguments) as terminal:
         terminal.until(lambda: text in terminal.output, "the first paint")
-        return time.monotonic() - terminal.began
+        return time.monotonic() - terminal.began, processor_seconds(terminal.process.pid)
 
 
 def processor_seconds(pid: int) -> float:
@@ -143,17 +143,22 @@ def measure(seconds: float, repeats: int) -> dict[str, Any]:
         peer = Path(folder) / "peer.py"
         peer.write_text(PEER)
         ours = [__file__, "--program", "0"]
-        paints = {"workbench": [], "bare textual": []}  # type: dict[str, list[float]]
+        paints: dict[str, list[tuple[float, float]]] = {"workbench": [], "bare textual": []}
         for _ in range(repeats):
             paints["workbench"].append(first_paint(ours, b"detach"))
             paints["bare textual"].append(first_paint([str(peer)], b"peer painted"))
     return {
-        "first_paint_seconds": {name: round(statistics.median(found), 3) for name, found in paints.items()},
+        "first_paint_seconds": _medians(paints, 0),
+        "of_which_processor": _medians(paints, 1),
         "idle_without_gpu": idle(0, seconds),
         "idle_with_two_gpus": idle(2, seconds),
         "growth": asyncio.run(growth()),
         "load_average": os.getloadavg()[0],
     }
+
+
+def _medians(paints: dict[str, list[tuple[float, float]]], which: int) -> dict[str, float]:
+    return {name: round(statistics.median(one[which] for one in found), 3) for name, found in paints.items()}
 
 
 def main() -> None:
