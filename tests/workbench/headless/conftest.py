@@ -90,7 +90,8 @@ def agent(home: Path, tmp_path: Path) -> Iterator[Callable[..., Agent]]:
         return started[-1]
 
     yield start
-    end_hosts(home)
     for one in started:
+        # First, since an agent's side starts a host again where it finds none.
         one.process.kill()
         one.process.wait()
+    end_hosts(home)
