@@ -65,9 +65,7 @@ class Bench(Protocol):
     @property
     def descriptors(self) -> Mapping[str, int]: ...
 
-    def interval(
-        self, worker: Worker, cases: Sequence[Case], seconds: float, *, timed: bool = False
-    ) -> Interval | Failed:
+    def interval(self, worker: Worker, cases: Sequence[Case], seconds: float) -> Interval | Failed:
         """Let the worker answer fresh inputs of `cases`, one a slot, and return how long that took."""
 
     def verify(self, slot: int) -> Mismatch | None:
@@ -99,9 +97,9 @@ def worker_job(
     )
 
 
-def opening(bench: Bench) -> dict[str, Any]:
-    """Return the body of the first request to a worker."""
-    return {"do": "open", "layout": bench.layout.as_json(), "device": bench.device}
+def request_to(do: str, bench: Bench) -> dict[str, Any]:
+    """Return the body of the first requests to a worker: `open`, then `load`."""
+    return {"do": do, "layout": bench.layout.as_json(), "device": bench.device}
 
 
 def _driver_variables() -> dict[str, str]:

@@ -50,9 +50,6 @@ class DeviceArrays:
             )
         output.copy_(result)
 
-    def settle(self) -> None:
-        wait_for_everything()
-
     def stopwatch(self) -> Callable[[], float]:
         """Measure by events on the device, from the first call's start to the last one's end."""
         first = self._torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]

@@ -98,9 +98,7 @@ class DeviceBench:
             region.close()
         self._flag_region.close()
 
-    def interval(
-        self, worker: Worker, cases: Sequence[Case], seconds: float, *, timed: bool = False
-    ) -> Interval | Failed:
+    def interval(self, worker: Worker, cases: Sequence[Case], seconds: float) -> Interval | Failed:
         """Let the worker answer fresh inputs of `cases`, one a slot, and return how long that took."""
         torch = self._torch
         number = next(self._numbers)
@@ -117,7 +115,7 @@ class DeviceBench:
         torch.cuda.synchronize()
         self._flags[GO] = 0
         deadline = time.monotonic() + seconds
-        body = {"do": "call", "number": number, "calls": calls, "timed": timed}
+        body = {"do": "call", "number": number, "calls": calls}
         if failed := worker.post(body, {}, seconds):
             return failed
         if not self._watch(worker, ARMED, number, deadline):

@@ -48,13 +48,11 @@ class HostBench:
         self._in.close()
         self._out.close()
 
-    def interval(
-        self, worker: Worker, cases: Sequence[Case], seconds: float, *, timed: bool = False
-    ) -> Interval | Failed:
+    def interval(self, worker: Worker, cases: Sequence[Case], seconds: float) -> Interval | Failed:
         """Let the worker answer fresh inputs of `cases`, one a slot, and return how long that took."""
         number = next(self._numbers)
         calls = [(slot, case.shapes.as_json()) for slot, case in enumerate(cases)]
-        body = {"do": "call", "number": number, "calls": calls, "timed": timed}
+        body = {"do": "call", "number": number, "calls": calls}
         worker.freeze()
         for slot, case in enumerate(cases):
             self._write(slot, case)

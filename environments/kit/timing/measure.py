@@ -13,15 +13,16 @@ from typing import Any
 import msgspec
 
 from environments.contract import Progress, ReportProgress, ScoreStatus
-from environments.kit.timing.bench import KNOWN, Bench, Interval, opening, worker_job
+from environments.kit.timing.bench import KNOWN, Bench, Interval, request_to, worker_job
 from environments.kit.timing.cases import Case
 from environments.kit.timing.spread import Spread, quietest, ratio
-from environments.worker import Answered, Failed, WorkerJob, WorkerLimits, WorkerUnavailable, open_worker
+from environments.worker import Answered, Failed, WorkerJob, WorkerUnavailable, open_worker
 from environments.worker.run import Worker
 
 FASTER_THAN_COPY = "faster-than-a-copy"
 _FEWEST = 3
 """Timed intervals without which there is no score, however slow the submission."""
+_OPEN_SECONDS = 120.0
 _KNOWN_WARM_UPS = 3
 _COPY_MARGIN = 0.97
 """A result below this share of a copy's time is flagged: each input read once and each output written once takes a copy."""
@@ -43,7 +44,7 @@ class Plan:
     relative_error: float = 0.005
     warm_ups: tuple[int, int] = (2, 4)
     """The number is drawn between these for each scoring, so that it cannot be counted on."""
-    known: int = 12
+    known: int = 10
     """Intervals of the known function, before and again after; or one beside each timed interval where `in_turn`."""
     in_turn: bool = False
     """Run the known function beside each timed interval, with the submission frozen."""
@@ -66,12 +67,16 @@ class Timed:
     copy: Spread
     """The known function: one read and one write of everything."""
     quiet_copy: float
+    said: Spread | None
+    """What the submission's process says of itself: never believed, but a proctor may compare."""
     against_copy: Spread | None
     """The submission over the known function, interval by interval, where they ran in turn."""
     warm_ups: int
     checked: int
     """Calls whose whole result was compared."""
     flags: tuple[str, ...]
+    stages: dict[str, float]
+    """Seconds of each part of the scoring."""
     answered: Answered
     series: tuple[float, ...] = field(repr=False, default=())
     copies: tuple[float, ...] = field(repr=False, default=())
@@ -80,7 +85,7 @@ class Timed:
         """Return everything for the proctor, as plain JSON."""
         spreads = {
             name: msgspec.to_builtins(value)
-            for name in ("calls", "measured", "overhead", "copy", "against_copy")
+            for name in ("calls", "measured", "overhead", "copy", "said", "against_copy")
             if (value := getattr(self, name)) is not None
         }
         return {
@@ -89,6 +94,7 @@ class Timed:
             "warm_ups": self.warm_ups,
             "checked_calls": self.checked,
             "flags": list(self.flags),
+            "stages": self.stages,
         }
 
 
@@ -122,24 +128,45 @@ class Conversation:
         self.checked = 0
         self.last: Answered | None = None
 
-    def open(self) -> None:
-        """Let it map the memory and load its function.
+    def begin_to_open(self) -> None:
+        """Let the worker map the memory, without waiting; only our own code runs in it so far.
 
         Raises:
-            Refused.
+            WorkerUnavailable: it is gone.
         """
-        outcome = self._worker.ask(opening(self._bench), {}, self._plan.open_seconds)
+        if failed := self._worker.post(request_to("open", self._bench), {}, _OPEN_SECONDS):
+            raise WorkerUnavailable(f"a timing worker is gone: {failed.message}\n{failed.log}")
+
+    def finish_opening(self) -> None:
+        """Wait until it has mapped the memory.
+
+        Raises:
+            WorkerUnavailable: our own code failed in it.
+        """
+        outcome = self._worker.collect()
+        if isinstance(outcome, Failed):
+            raise WorkerUnavailable(
+                f"a timing worker could not map its memory: {outcome.message}\n{outcome.log}"
+            )
+
+    def load(self) -> None:
+        """Let it import the function.
+
+        Raises:
+            Refused: with what the participant's file raised.
+        """
+        outcome = self._worker.ask(request_to("load", self._bench), {}, self._plan.open_seconds)
         if isinstance(outcome, Failed):
             raise Refused(NotTimed.of(outcome))
         self.last = outcome
 
-    def run(self, cases: list[Case], *, judge: bool = True, timed: bool = False) -> Interval:
+    def run(self, cases: list[Case], *, judge: bool = True) -> Interval:
         """Run one interval and compare all its results.
 
         Raises:
             Refused.
         """
-        interval = self._bench.interval(self._worker, cases, self._plan.call_seconds, timed=timed)
+        interval = self._bench.interval(self._worker, cases, self._plan.call_seconds)
         if isinstance(interval, Failed):
             raise Refused(NotTimed.of(interval))
         self.last = interval.answered
@@ -179,14 +206,21 @@ class Conversation:
 
 
 def check_submission(bench: Bench, job: WorkerJob, plan: Plan, report: ReportProgress) -> NotTimed | None:
-    """Run the workload's checks alone; None means that all results were right."""
-    try:
-        with _conversation(bench, job, plan, report) as talk:
-            talk.open()
+    """Run the workload's checks alone; None means that all results were right.
+
+    Raises:
+        WorkerUnavailable: not the submission's fault.
+    """
+    with open_worker(job, report) as worker:
+        talk = Conversation(bench, worker, plan)
+        talk.begin_to_open()
+        talk.finish_opening()
+        try:
+            talk.load()
             _run_checks(bench, talk, report)
             talk.conclude()
-    except Refused as refused:
-        return refused.reason
+        except Refused as refused:
+            return refused.reason
     return None
 
 
@@ -198,50 +232,64 @@ def time_submission(
     Raises:
         WorkerUnavailable: a worker could not be started, or our own known function failed: not the submission's fault.
     """
-    try:
-        with _known(bench, plan, job.limits) as known:
-            return _measure(bench, job, plan, chance, report, known)
-    except Refused as refused:
-        return refused.reason
+    report(Progress(stage="starting", fraction=None))
+    known_job = worker_job(KNOWN, bench, job.limits)
+    with open_worker(known_job) as known_worker, open_worker(job, report) as worker:
+        known, talk = Conversation(bench, known_worker, plan), Conversation(bench, worker, plan)
+        for each in (known, talk):
+            each.begin_to_open()
+        for each in (known, talk):
+            each.finish_opening()
+        _warm(bench, known)
+        try:
+            return _measure(bench, plan, chance, report, known, talk)
+        except Refused as refused:
+            return refused.reason
 
 
 def _measure(
     bench: Bench,
-    job: WorkerJob,
     plan: Plan,
     chance: random.Random,
     report: ReportProgress,
     known: Conversation,
+    talk: Conversation,
 ) -> Timed:
     """Check, warm up and time one submission; `known` runs in turn with it, or before and after."""
     cases = [bench.workload.timed] * bench.layout.slots
     timed: list[Interval] = []
+    marks = [time.monotonic()]
+    report(Progress(stage="calibrating", fraction=None))
     copies = [] if plan.in_turn else _alone(known, cases, plan)
     warm_ups = chance.randint(*plan.warm_ups)
-    with _conversation(bench, job, plan, report) as talk:
-        report(Progress(stage="importing the submission", fraction=None))
-        talk.open()
-        _run_checks(bench, talk, report)
-        began = time.monotonic()
-        surprises = {chance.randrange(plan.least + warm_ups): case for case in _full_size(bench)}
-        for number in itertools.count():
-            if number in surprises:
-                talk.run([surprises[number], *cases[1:]])
-            beside = _in_turn(talk, known, cases) if plan.in_turn else []
-            interval = talk.run(cases)
-            if number < warm_ups:
-                continue
-            timed.append(interval)
-            copies += beside
-            passed = time.monotonic() - began
-            report(Progress(stage="timing", fraction=min(1.0, passed / plan.seconds)))
-            if _enough(timed, passed, plan):
-                break
-        answered = talk.conclude()
-        checked = talk.checked
+    report(Progress(stage="importing the submission", fraction=None))
+    marks.append(time.monotonic())
+    talk.load()
+    marks.append(time.monotonic())
+    _run_checks(bench, talk, report)
+    marks.append(time.monotonic())
+    surprises = {chance.randrange(plan.least + warm_ups): case for case in _full_size(bench)}
+    for number in itertools.count():
+        if number in surprises:
+            talk.run([surprises[number], *cases[1:]])
+        beside = _in_turn(talk, known, cases) if plan.in_turn else []
+        interval = talk.run(cases)
+        if number < warm_ups:
+            continue
+        timed.append(interval)
+        copies += beside
+        passed = time.monotonic() - marks[-1]
+        report(Progress(stage="timing", fraction=min(1.0, passed / plan.seconds)))
+        if _enough(timed, passed, plan):
+            break
+    marks.append(time.monotonic())
+    answered = talk.conclude()
     if not plan.in_turn:
         copies += _alone(known, cases, plan)
-    return _summary(timed, copies, warm_ups, checked, answered, plan)
+    marks.append(time.monotonic())
+    names = ("calibrating", "importing", "checking", "timing", "ending")
+    stages = {n: round(b - a, 2) for n, (a, b) in zip(names, itertools.pairwise(marks), strict=True)}
+    return _summary(timed, copies, warm_ups, talk.checked, stages, answered, plan)
 
 
 def _enough(timed: list[Interval], passed: float, plan: Plan) -> bool:
@@ -255,12 +303,12 @@ def _enough(timed: list[Interval], passed: float, plan: Plan) -> bool:
 def _in_turn(talk: Conversation, known: Conversation, cases: list[Case]) -> list[Interval]:
     """Run the known function once while the submission stands still."""
     with talk.frozen():
-        return [known.run(cases, judge=False, timed=True)]
+        return [known.run(cases, judge=False)]
 
 
 def _alone(known: Conversation, cases: list[Case], plan: Plan) -> list[Interval]:
     """Run the known function while no process of the submission's lives, so that none can make it seem dear."""
-    return [known.run(cases, judge=False, timed=True) for _ in range(plan.known)]
+    return [known.run(cases, judge=False) for _ in range(plan.known)]
 
 
 def _summary(
@@ -268,6 +316,7 @@ def _summary(
     copies: list[Interval],
     warm_ups: int,
     checked: int,
+    stages: dict[str, float],
     answered: Answered,
     plan: Plan,
 ) -> Timed:
@@ -281,6 +330,7 @@ def _summary(
     measured = [1000 * i.seconds / i.calls for i in timed]
     series = [max(ms - overhead.median, 0.0) or ms for ms in measured]
     copy = Spread.of(inner)
+    said = [1000 * i.inner / i.calls for i in timed if i.inner is not None]
     calls = Spread.of(series)
     limit = _COPY_MARGIN * (copy.least if plan.in_turn else copy.median)
     return Timed(
@@ -290,10 +340,12 @@ def _summary(
         overhead=overhead,
         copy=copy,
         quiet_copy=quietest(inner, plan.block),
+        said=Spread.of(said) if said else None,
         against_copy=ratio(series, inner) if plan.in_turn else None,
         warm_ups=warm_ups,
         checked=checked,
         flags=(FASTER_THAN_COPY,) if calls.median < limit else (),
+        stages=stages,
         answered=answered,
         series=tuple(series),
         copies=tuple(inner),
@@ -312,22 +364,17 @@ def _full_size(bench: Bench) -> list[Case]:
     return [case for case in bench.workload.checks if case.shapes == bench.workload.timed.shapes]
 
 
-@contextlib.contextmanager
-def _known(bench: Bench, plan: Plan, limits: WorkerLimits) -> Iterator[Conversation]:
-    job = worker_job(KNOWN, bench, limits)
-    with _conversation(bench, job, plan, lambda _progress: None) as talk:
-        try:
-            talk.open()
-            for _ in range(_KNOWN_WARM_UPS):
-                talk.run([bench.workload.timed] * bench.layout.slots, judge=False, timed=True)
-        except Refused as refused:
-            raise WorkerUnavailable(
-                f"our own known function failed: {refused.reason.message}\n{refused.reason.log}"
-            ) from refused
-        yield talk
+def _warm(bench: Bench, known: Conversation) -> None:
+    """Run our own function until it runs as usual.
 
-
-@contextlib.contextmanager
-def _conversation(bench: Bench, job: WorkerJob, plan: Plan, report: ReportProgress) -> Iterator[Conversation]:
-    with open_worker(job, report) as worker:
-        yield Conversation(bench, worker, plan)
+    Raises:
+        WorkerUnavailable: it failed, so nothing can be timed here.
+    """
+    try:
+        known.load()
+        for _ in range(_KNOWN_WARM_UPS):
+            known.run([bench.workload.timed] * bench.layout.slots, judge=False)
+    except Refused as refused:
+        raise WorkerUnavailable(
+            f"our own known function failed: {refused.reason.message}\n{refused.reason.log}"
+        ) from refused

@@ -34,15 +34,12 @@ class Arrays(Protocol):
     def deliver(self, result: Any, output: Any) -> None:
         """Copy a result that is not already in its place."""
 
-    def settle(self) -> None:
-        """Wait until everything that was started is over."""
-
     def stopwatch(self) -> Callable[[], float]:
-        """Start measuring; the returned function gives the seconds, with all work finished."""
+        """Start measuring; the returned function waits until all work is over and gives the seconds."""
 
 
 class Server:
-    """Answers a timing bench's requests: `open` once, then `call` as often as it likes."""
+    """Answers a timing bench's requests: `open` and `load` once, then `call` as often as it likes."""
 
     def __init__(self, load: Callable[[Any], Function]) -> None:
         """`load(request)` imports the participant's file and returns the function to be called."""
@@ -53,14 +50,21 @@ class Server:
         self._flags: memoryview | None = None
 
     def answer(self, request: Any) -> tuple[dict[str, Any], dict[str, bytes]]:
-        if request.body["do"] == "open":
-            return self._open(request), {}
+        match request.body["do"]:
+            case "open":
+                self._open(request)
+                return {}, {}
+            case "load":
+                self._function = self._load(request)
+                self._takes_output = takes_output(self._function)
+                return {}, {}
         try:
             return self._call(request.body), {}
         except ResultRefused as refused:
             return {"refused": str(refused)}, {}
 
-    def _open(self, request: Any) -> dict[str, Any]:
+    def _open(self, request: Any) -> None:
+        """Map the memory; nothing of the participant's runs yet."""
         layout = Layout.from_json(request.body["layout"])
         if request.body["device"] == "cpu":
             self._arrays = HostArrays(layout, request.descriptors)
@@ -69,9 +73,6 @@ class Server:
 
             self._arrays = DeviceArrays(layout, request.descriptors, request.body["device"])
             self._flags = memoryview(map_region(request.descriptors[FLAGS], 4096, writable=True)).cast("I")
-        self._function = self._load(request)
-        self._takes_output = takes_output(self._function)
-        return {"takes_out": self._takes_output}
 
     def _call(self, body: dict[str, Any]) -> dict[str, Any]:
         assert self._arrays is not None
@@ -81,23 +82,20 @@ class Server:
             calls.append((self._arrays.inputs(slot, shapes), self._arrays.output(slot, shapes)))
         if self._flags is not None and not self._wait_for_start(body["number"]):
             return {"late": True}
-        seconds = self._run(calls, timed=body.get("timed", False))
+        seconds = self._run(calls)
         if self._flags is not None:
             self._flags[DONE] = body["number"]
         return {"seconds": seconds}
 
-    def _run(self, calls: Sequence[tuple[tuple[Any, ...], Any]], *, timed: bool) -> float | None:
+    def _run(self, calls: Sequence[tuple[tuple[Any, ...], Any]]) -> float:
         arrays, function = self._arrays, self._function
         assert arrays is not None
-        stop = arrays.stopwatch() if timed else None
+        stop = arrays.stopwatch()
         for inputs, output in calls:
             result = function(*inputs, out=output) if self._takes_output else function(*inputs)
             if result is not output:
                 arrays.deliver(result, output)
-        if stop is not None:
-            return stop()
-        arrays.settle()
-        return None
+        return stop()
 
     def _wait_for_start(self, number: int) -> bool:
         """Say that everything is ready, and watch for the start without giving the processor away."""
@@ -138,9 +136,6 @@ class HostArrays:
                 f"found {result.dtype} of shape {list(result.shape)}"
             )
         np.copyto(output, result)
-
-    def settle(self) -> None:
-        """A function on the host is over when it returns."""
 
     def stopwatch(self) -> Callable[[], float]:
         began = time.perf_counter()
