@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from sessions.client import Client, HostGone
+from sessions.client import Client
 from sessions.store import Record, Store
 
 
@@ -27,9 +27,20 @@ def host_pid(record: Record) -> int:
 
 
 def end_hosts(home: Path) -> None:
-    """End the host of every session of a home."""
+    """End the host of every session of a home, also one too busy to answer."""
     for record in Store(home).records():
-        with contextlib.suppress(HostGone, OSError, ProcessLookupError):
-            os.kill(host_pid(record), signal.SIGTERM)
-        with contextlib.suppress(AssertionError):
-            wait_for(lambda record=record: not record.participant_socket.exists(), 10)  # type: ignore[misc]
+        pid = _lock_holder(record)
+        if pid is None:
+            continue
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+        wait_for(lambda: _lock_holder(record) != pid, 30, f"the end of host {pid}")  # noqa: B023  (called at once)
+
+
+def _lock_holder(record: Record) -> int | None:
+    """Return the process that says it hosts the record, if it is one that does."""
+    with contextlib.suppress(OSError, ValueError):
+        pid = int(record.host_lock.read_text())
+        if str(record.folder).encode() in Path(f"/proc/{pid}/cmdline").read_bytes():
+            return pid
+    return None
