@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -79,9 +81,21 @@ def test_a_signal_while_the_shell_has_the_terminal_restores_it(
             os.kill(shell, 0)
 
 
+def test_a_terminal_that_takes_no_more_output_cannot_hold_the_screen_up(tmp_path: Path) -> None:
+    with shown(tmp_path, "none") as terminal:
+        # Nobody reads; the resizes make the screen write until the terminal is full.
+        for number in range(60):
+            terminal.resize(100 + number % 2 * 40, 40)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                terminal.process.wait(timeout=0.05)
+        terminal.process.send_signal(signal.SIGTERM)
+        assert terminal.process.wait(timeout=60) == 128 + signal.SIGTERM
+        assert terminal.modes == terminal.before
+
+
 def test_a_terminal_that_goes_away_ends_the_screen_without_a_stack_of_errors(tmp_path: Path) -> None:
     with shown(tmp_path, "none") as terminal:
         os.close(terminal.master)
         terminal.master = os.open(os.devnull, os.O_RDWR)
         terminal.process.send_signal(signal.SIGHUP)
-        assert terminal.process.wait(timeout=20) == 128 + signal.SIGHUP
+        assert terminal.process.wait(timeout=60) == 128 + signal.SIGHUP

@@ -29,6 +29,7 @@ from workbench.tui.source import Batch, Happened, HostFound, HostLost, Mode, Rep
 from workbench.tui.text import one_line
 from workbench.tui.theme import NAMES, THEMES
 from workbench.tui.view import HISTORY, ChangedFile, Link, View
+from workbench.tui.widgets.palette import Palette
 
 Shell = Callable[[], object]
 """Runs the recorded shell on this terminal and returns when it ends."""
@@ -61,6 +62,7 @@ class WorkbenchApp(App[int]):
         self.source = source
         self.draft = ""
         self.suspended = False
+        self.palette = Palette()
         self._shell = shell
         self._rules = rules
         self._state: SessionState | None = None

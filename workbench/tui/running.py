@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
+import threading
 from collections.abc import Callable
+from types import FrameType
 
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.source import Source
@@ -42,12 +45,15 @@ def run_app(
 async def _until_done(app: WorkbenchApp, terminal: Terminal, *, mouse: bool) -> int:
     loop = asyncio.get_running_loop()
 
-    def end(number: int) -> None:
-        app.exit(128 + number)
-        loop.call_later(GRACE_SECONDS, _give_up, terminal, number)
+    def end(number: int, frame: FrameType | None) -> None:
+        loop.call_soon_threadsafe(app.exit, 128 + number)
+        last = threading.Timer(GRACE_SECONDS, _give_up, (terminal, number))
+        last.daemon = True
+        last.start()
 
+    # Not handlers and timers of the loop: a terminal that takes no more output holds the loop up.
     for number in ENDING:
-        loop.add_signal_handler(number, end, number)
+        signal.signal(number, end)
     code = await app.run_async(mouse=mouse)
     return app.return_code or 0 if code is None else code
 

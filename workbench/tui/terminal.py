@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import sys
 import termios
@@ -44,14 +45,16 @@ class Terminal:
         """Put line discipline and echo back; quiet when the terminal is gone."""
         if self._fd is not None and self._modes is not None:
             with contextlib.suppress(termios.error, OSError):
-                termios.tcsetattr(self._fd, termios.TCSADRAIN, self._modes)
+                termios.tcsetattr(self._fd, termios.TCSANOW, self._modes)
 
     def restore(self) -> None:
-        """Put modes and screen back."""
+        """Put modes and screen back; never waits for a terminal that takes nothing."""
+        self.restore_modes()
         with contextlib.suppress(OSError, ValueError, AttributeError):
             if sys.__stderr__ is not None and sys.__stderr__.isatty():
-                os.write(sys.__stderr__.fileno(), _RESET.encode())
-        self.restore_modes()
+                screen = sys.__stderr__.fileno()
+                if select.select([], [screen], [], 0)[1]:
+                    os.write(screen, _RESET.encode())
 
 
 @contextlib.contextmanager

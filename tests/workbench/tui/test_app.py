@@ -363,6 +363,23 @@ async def test_every_theme_can_be_chosen_while_it_runs(theme: str) -> None:
         await until(pilot, lambda: "Is everything well?" in screen_text(pilot.app))
 
 
+async def test_changing_the_theme_repaints_what_already_stood_there() -> None:
+    async with showing(Story().afternoon()) as pilot:
+
+        def colours() -> set[str]:
+            strips = pilot.app.screen._compositor.render_strips()
+            return {
+                segment.style.color.name
+                for strip in strips
+                for segment in strip
+                if segment.style and segment.style.color
+            }
+
+        dark = colours()
+        pilot.app.set_theme("light")
+        await until(pilot, lambda: not colours() & dark, "every colour is another")
+
+
 async def test_a_screen_that_watches_sends_nothing() -> None:
     story = Story(ScriptedSource(mode=Mode.WATCH)).afternoon()
     async with showing(story) as pilot:

@@ -84,6 +84,7 @@ class MainScreen(Screen[None]):
         return []
 
     def compose(self) -> ComposeResult:
+        yield self.app.palette  # type: ignore[attr-defined]
         yield self.board
         yield self.too_small
         yield from self.below()

@@ -137,6 +137,7 @@ _PART_WORDS = {
     Part.GPU: "gpu",
     Part.WATCHING: "file watching",
     Part.SCORER: "scorer",
+    Part.GATEWAY: "model gateway",
 }
 
 

@@ -21,6 +21,7 @@ _NAMES = {
     Part.GPU: "GPU",
     Part.WATCHING: "FILE WATCHING",
     Part.SCORER: "SCORER",
+    Part.GATEWAY: "MODEL GATEWAY",
 }
 _CONSEQUENCES = {
     Part.RECORDER: "terminals are not being recorded; your work and scores are. Tell the proctor",
@@ -30,6 +31,7 @@ _CONSEQUENCES = {
     Part.GPU: "figures may be missing; your programs are not touched",
     Part.WATCHING: "the next snapshot is complete all the same",
     Part.SCORER: "nothing is held against you; score again",
+    Part.GATEWAY: "calls to models may fail for now",
 }
 _PAUSES = {
     PauseReason.BREAK: "break",

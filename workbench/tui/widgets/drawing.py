@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from rich.segment import Segment
-from rich.style import Style
 from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
@@ -11,30 +10,28 @@ from textual.widget import Widget
 from workbench.tui.ink import Line, Tone, block
 from workbench.tui.text import plain
 from workbench.tui.view import View
+from workbench.tui.widgets.palette import Palette
 
-TONES = {f"tone--{tone.value}" for tone in Tone}
 
-
-def strip_of(drawn: Line, widget: Widget, styles: dict[Tone, Style] | None = None) -> Strip:
+def strip_of(drawn: Line, widget: Widget) -> Strip:
     """Return a line with the colours that the stylesheet gives its tones.
 
     The last gate: whatever a panel forgot to make plain is made plain here.
     """
-    known = {} if styles is None else styles
-    segments = []
-    for text, tone in drawn:
-        style = known.get(tone)
-        if style is None:
-            style = known[tone] = widget.get_component_rich_style(f"tone--{tone.value}")
-        if text:
-            segments.append(Segment(text if text.isprintable() else plain(text), style))
-    return Strip(segments)
+    palette: Palette = widget.app.palette  # type: ignore[attr-defined]
+    base = widget.rich_style
+    return Strip(
+        [
+            Segment(text if text.isprintable() else plain(text), base + palette.style(tone))
+            for text, tone in drawn
+            if text
+        ]
+    )
 
 
 class Drawing(Widget, inherit_bindings=False):
     """Base of the panels. Subclasses say what to draw; they hold nothing but how it is looked at."""
 
-    COMPONENT_CLASSES = TONES
     ALLOW_SELECT = False
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002  (Textual's own name)
@@ -42,7 +39,6 @@ class Drawing(Widget, inherit_bindings=False):
         self._view: View | None = None
         self._drawn: list[Line] = []
         self._finished: dict[int, Strip] = {}
-        self._styles_known: dict[Tone, Style] = {}
 
     def draw(self, view: View, width: int, height: int) -> list[Line]:
         """Return what the panel shows, at most `height` lines."""
@@ -77,7 +73,6 @@ class Drawing(Widget, inherit_bindings=False):
 
     def notify_style_update(self) -> None:
         self._finished.clear()
-        self._styles_known.clear()
         super().notify_style_update()
 
     def on_focus(self) -> None:
@@ -89,7 +84,7 @@ class Drawing(Widget, inherit_bindings=False):
     def render_line(self, y: int) -> Strip:
         if y >= len(self._drawn):
             return Strip.blank(self.size.width, self.rich_style)
-        return strip_of(self._drawn[y], self, self._styles_known)
+        return strip_of(self._drawn[y], self)
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return finished lines from our own cache.

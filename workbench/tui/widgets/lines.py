@@ -9,13 +9,11 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from workbench.tui.ink import Line, fit, text_of
-from workbench.tui.widgets.drawing import TONES, strip_of
+from workbench.tui.widgets.drawing import strip_of
 
 
 class Words(Widget, inherit_bindings=False):
     """A block of lines set once; `put` replaces it."""
-
-    COMPONENT_CLASSES = TONES
 
     def __init__(self, lines: Sequence[Line], *, id: str | None = None) -> None:  # noqa: A002  (Textual's own name)
         super().__init__(id=id, markup=False)

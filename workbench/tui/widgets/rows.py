@@ -14,13 +14,12 @@ from textual.strip import Strip
 
 from workbench.tui.ink import Line, Tone, fit, text_of
 from workbench.tui.view import View
-from workbench.tui.widgets.drawing import TONES, strip_of
+from workbench.tui.widgets.drawing import strip_of
 
 
 class Rows(ScrollView, can_focus=True, inherit_bindings=False):
     """Base of the lists. Subclasses say what the fixed and the scrolling lines are."""
 
-    COMPONENT_CLASSES = TONES
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "move(-1)", "up", show=False),
         Binding("down,j", "move(1)", "down", show=False),
