@@ -1,0 +1,180 @@
+"""Runs one finetune.sh in a sandbox on a clean copy: the clock is outside, and the result is taken the moment it stops."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from environments.contract import AssetsMissing, Limits, ReportProgress, ScoreStatus
+from environments.optimize_llm_foundry import options as lines
+from environments.optimize_llm_foundry.result import ResultRefused, digest_of, inodes_below, take
+from environments.optimize_llm_foundry.settings import FoundrySettings
+
+if TYPE_CHECKING:
+    from environments.worker import Confinement, WorkerLimits
+
+HERE = Path(__file__).parent
+SCRIPT = "finetune.sh"
+_NOT_COPIED = {lines.OUTPUT, lines.WORK, "base_model", "data", ".git", "__pycache__"}
+_ROOM_FOR_RESULT = 64 * 2**20
+
+
+@dataclass(frozen=True)
+class Job:
+    """What one run computes."""
+
+    options: Mapping[str, Any]
+    rows: bytes
+    """JSONL."""
+    base: Path
+    """Folder of the base model."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A run that left a folder of plain files."""
+
+    seconds: float
+    result: Path
+    """Our own copy."""
+    left_running: tuple[str, ...]
+    confinement: Confinement
+    log: str
+
+
+@dataclass(frozen=True)
+class NotRan:
+    """No result, and why."""
+
+    status: ScoreStatus
+    message: str
+    seconds: float
+    log: str
+    confinement: Confinement | None = None
+
+
+@dataclass(frozen=True)
+class Sandbox:
+    """How runs are confined: alike for the submission and the untouched script."""
+
+    limits: Limits
+    settings: FoundrySettings
+    masks: tuple[Path, ...]
+
+    def worker_limits(self, seconds: float) -> WorkerLimits:
+        from environments.worker import WorkerLimits
+
+        return WorkerLimits.of(
+            self.limits,
+            seconds=seconds,
+            threads=self.settings.threads,
+            file_gb=_file_gb(self.limits),
+            answer_mb=1.0,
+        )
+
+
+def lay_out(source: Path, work: Path, job: Job) -> None:
+    """Fill the empty folder `work`: the script's files without old outputs, and what this run computes on."""
+    shutil.copytree(source, work, symlinks=True, ignore=_old_outputs(source))
+    for name, content in ((lines.FILE, lines.to_yaml(job.options)), (job.options["data"], job.rows)):
+        target = work / name
+        _clear(work, name)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+    _clear(work, job.options["model"])
+    try:
+        shutil.copytree(job.base, work / job.options["model"])
+    except OSError as error:
+        raise AssetsMissing(
+            f"the base model {job.base} cannot be read ({error}); run prepare again"
+        ) from error
+
+
+def run(
+    source: Path, folder: Path, job: Job, sandbox: Sandbox, seconds: float, report: ReportProgress
+) -> Ran | NotRan:
+    """Run the script of `source` in the empty folder `folder` and take its result.
+
+    Raises:
+        WorkerUnavailable: nothing ran.
+    """
+    from environments.worker import Failed, Mount, WorkerJob, open_worker
+
+    work, kept = folder / "work", folder / "result"
+    lay_out(source, work, job)
+    inodes = inodes_below(work)
+    most = sum(file.stat().st_size for file in job.base.iterdir()) * 2 + _ROOM_FOR_RESULT
+    worker_job = WorkerJob(
+        entry=HERE / "run_script.py",
+        mounts={"work": Mount(work, writable=True)},
+        limits=sandbox.worker_limits(seconds),
+        masks=sandbox.masks,
+        gpus=sandbox.settings.gpus,
+    )
+    with open_worker(worker_job, report) as worker:
+        outcome = worker.ask({}, {})
+        if isinstance(outcome, Failed):
+            message = (
+                f"{SCRIPT} was not done within {seconds:.0f} s"
+                if outcome.status is ScoreStatus.TIMEOUT
+                else outcome.message
+            )
+            return NotRan(outcome.status, message, outcome.seconds, outcome.log, outcome.confinement)
+        worker.freeze()
+        refused, taken = None, ""
+        try:
+            taken = take(work / lines.OUTPUT, kept, most, inodes)
+        except ResultRefused as error:
+            refused = str(error)
+        worker.thaw()
+        ended = worker.concluded(outcome)
+    shown = (
+        (ended.status, ended.message)
+        if isinstance(ended, Failed)
+        else _why_invalid(outcome.body, refused, taken, work)
+    )
+    if shown is not None:
+        return NotRan(*shown, outcome.seconds, ended.log, ended.confinement)
+    left = tuple(str(name) for name in outcome.body.get("left_running", ()))
+    return Ran(outcome.seconds, kept, left, ended.confinement, ended.log)
+
+
+def _why_invalid(
+    body: Mapping[str, Any], refused: str | None, taken: str, work: Path
+) -> tuple[ScoreStatus, str] | None:
+    left = body.get("left_running")
+    going_on = (
+        f"; when it ended, {', '.join(map(str, left))} still ran" if isinstance(left, list) and left else ""
+    )
+    if body.get("code") != 0:
+        return ScoreStatus.CRASHED, f"{SCRIPT} {str(body.get('how'))[:60]}{going_on}"
+    if refused is not None:
+        return ScoreStatus.INVALID, refused + going_on
+    if digest_of(work / lines.OUTPUT) != taken:
+        return ScoreStatus.INVALID, f"{lines.OUTPUT}/ changed after {SCRIPT} had ended{going_on}"
+    return None
+
+
+def _old_outputs(source: Path) -> Any:
+    def ignore(folder: str, names: list[str]) -> set[str]:
+        return _NOT_COPIED & set(names) if Path(folder) == source else {"__pycache__"} & set(names)
+
+    return ignore
+
+
+def _clear(work: Path, name: str) -> None:
+    """Remove what a submission has in the place of one of our files, links above it included."""
+    at = work
+    for part in Path(name).parts:
+        at /= part
+        if at.is_symlink() or at.is_file():
+            at.unlink()
+            return
+    shutil.rmtree(at, ignore_errors=True)
+
+
+def _file_gb(limits: Limits) -> float:
+    return max(4.0, limits.memory_gb)
