@@ -22,7 +22,7 @@ pytest.importorskip("torch")
 pytestmark = [pytest.mark.slow, pytest.mark.serial]
 
 WORKBENCH = [sys.executable, "-m", "workbench.cli"]
-TRAIN = [sys.executable, "train.py", "--tokens", "300000"]
+TRAIN = [sys.executable, "train.py", "--tokens", "150000"]
 RULE_BROKEN = "        x = row.reshape(ids.shape[0], LENGTH, WIDTH) / 2.0\n"
 
 
@@ -89,6 +89,7 @@ def test_by_the_command_line_with_parts_killed_on_the_way(place: Path) -> None:
     began = time.monotonic()
     session = json.loads(workbench("status", "--json"))["session"]
     record = Store(place / "home").find(session)
+    assert "masked" in workbench("brief").lower()
     subprocess.run(TRAIN, cwd=work, check=True, stdout=subprocess.DEVNULL)
     kill_host(record.host_lock)
     trained = json.loads(workbench("score", "-m", "trained further", "--json"))
