@@ -88,8 +88,7 @@ class Block(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """[batch, length, width] -> the same shape."""
         x = x + self.dropout(self.attention(self.norm_1(x)))
-        x = x + self.dropout(self.mlp(self.norm_2(x)))
-        return x
+        return x + self.dropout(self.mlp(self.norm_2(x)))
 
 
 class MiniGPT(nn.Module):

@@ -52,7 +52,7 @@ def rate_at(step: int, steps: int, training: dict[str, Any]) -> float:
 
 def next_token_loss(model: MiniGPT, ids: Tensor, device: str) -> Tensor:
     """Return the mean loss of ids [rows, context + 1]; matrix products in bfloat16 on a device."""
-    with torch.autocast("cuda", dtype=torch.bfloat16, enabled=device == "cuda"):
+    with torch.autocast("cuda", dtype=torch.bfloat16, enabled=device == "cuda", cache_enabled=False):
         logits = model(ids[:, :-1])
     return functional.cross_entropy(logits.float().flatten(0, 1), ids[:, 1:].flatten())
 
@@ -63,15 +63,16 @@ def validation_loss(model: MiniGPT, tokens: Tensor, rows: int = 64) -> float:
     context = model.config.context
     count = (len(tokens) - 1) // context
     ids = tokens[: count * context + 1].unfold(0, context + 1, context)  # [count, context + 1]
+    parts = [ids[at : at + rows] for at in range(0, count, rows)]
     model.eval()
-    losses = [next_token_loss(model, part, "cpu").item() * len(part) for part in ids.split(rows)]
+    losses = [next_token_loss(model, part, "cpu").item() * len(part) for part in parts]
     model.train()
     return sum(losses) / count
 
 
 def recorded_step(step: Callable[[], None]) -> Callable[[], None]:
     """Return `step` as the replay of a CUDA graph."""
-    side = torch.cuda.Stream()
+    side: torch.cuda.Stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
         for _ in range(_WARM_STEPS):
@@ -90,9 +91,8 @@ def train(
     context, rows = model.config.context, training["rows"]
     steps = max(1, training["tokens"] // (rows * context))
     rate = torch.tensor(0.0, device=device)
-    optimiser = torch.optim.AdamW(_groups(model, training["weight_decay"]), lr=rate, betas=(0.9, 0.98), fused=True)
-    for group in optimiser.param_groups:
-        group["capturable"] = device == "cuda"
+    groups = _groups(model, training["weight_decay"])
+    optimiser = torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.98), fused=True, capturable=device == "cuda")
     offsets = torch.arange(context + 1, device=device)
     starts = torch.zeros(rows, dtype=torch.int64, device=device)
     total = torch.zeros((), device=device)
@@ -100,7 +100,7 @@ def train(
     def step() -> None:
         loss = next_token_loss(model, train_tokens[starts[:, None] + offsets], device)
         optimiser.zero_grad(set_to_none=False)
-        loss.backward()
+        torch.autograd.backward(loss)
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0, foreach=True)
         optimiser.step()
         total.add_(loss.detach())
@@ -116,7 +116,9 @@ def train(
         since += 1
         if (number + 1) % max(1, steps // POINTS) == 0 or number + 1 == steps:
             mean = total.item() / since
-            yield Point((number + 1) * rows * context, rate.item(), mean, validation_loss(model, validation_tokens))
+            yield Point(
+                (number + 1) * rows * context, rate.item(), mean, validation_loss(model, validation_tokens)
+            )
             total.zero_()
             since = 0
 
@@ -149,14 +151,16 @@ def main(arguments: list[str]) -> None:
     model = build(config["sizes"], training["dropout"])
     model.initialise()
     model.to(options.device).train()
-    tokens = [load_tokens(path, options.device) for path in (options.train, options.validation)]
+    texts, held_out = (load_tokens(path, options.device) for path in (options.train, options.validation))
     options.out.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
     with (options.out / f"{options.which}-curve.csv").open("w", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(Point._fields)
-        for point in train(model, *tokens, training, options.device):
-            rows.writerow([point.tokens, f"{point.rate:.3g}", f"{point.train_loss:.4f}", f"{point.validation_loss:.4f}"])
+        for point in train(model, texts, held_out, training, options.device):
+            rows.writerow(
+                [point.tokens, f"{point.rate:.3g}", f"{point.train_loss:.4f}", f"{point.validation_loss:.4f}"]
+            )
             sys.stdout.write(f"{time.monotonic() - began:6.1f} s  {point}\n")
     weights = {name: tensor.half().contiguous().cpu() for name, tensor in model.state_dict().items()}
     save_file(weights, options.out / f"{options.which}.safetensors")

@@ -1,0 +1,215 @@
+"""Reads a submitted checkpoint: bytes checked against the one layout that is accepted, before anything is made of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from environments.contract import Problem
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+DTYPE = "F16"
+_BYTES = 2
+_LENGTH_FIELD = 8
+_SLACK = 2**20
+"""Bytes that a header may take beyond the tensors: names, offsets, a few words of metadata."""
+_SHOWN = 3
+
+Layout = Mapping[str, tuple[int, ...]]
+"""Tensor name -> shape, all float16."""
+
+
+@dataclass(frozen=True)
+class CheckpointRefused(Exception):
+    """The file is not a checkpoint of the large model; `problem` is for the participant."""
+
+    problem: Problem
+
+    def __str__(self) -> str:
+        return " ".join(part for part in (f"{self.problem.what}.", self.problem.hint) if part)
+
+
+def read_checkpoint(root: Path, name: str, layout: Layout, head: str | None = None) -> dict[str, Tensor]:
+    """Return the tensors of `root/name`, in float16, owning their memory.
+
+    The file is opened once, without following links, and read whole: nobody can change it between its check and its use.
+
+    Args:
+        layout: exactly the tensors that must be there.
+        head: what an untied output matrix would be called, so that it can be explained.
+
+    Raises:
+        CheckpointRefused: with what to do about it.
+    """
+    import torch
+
+    content = _read_whole(root, name, _content_bytes(layout) + _SLACK)
+    header, start = _header(content, name)
+    spans = _spans(header, layout, name, head, len(content) - start)
+    tensors = {}
+    for key, begin in spans.items():
+        shape = layout[key]
+        count = _count(shape)
+        flat = torch.frombuffer(content, dtype=torch.float16, count=count, offset=start + begin)
+        if not bool(torch.isfinite(flat).all()):
+            raise _refuse(
+                f"{name}: tensor {key} holds NaN or infinity",
+                "float16 ends at 65504: look for a diverged training run, or for numbers too large to be halved",
+            )
+        tensors[key] = flat.reshape(shape)
+    return tensors
+
+
+def _read_whole(root: Path, name: str, most: int) -> bytearray:
+    """Return the file's bytes; a link, a device, or a file of another size is refused before it is read."""
+    path = root / name
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise _refuse(
+            f"there is no {name}", f"save the large model's weights as {name} in the work tree"
+        ) from None
+    except OSError as error:
+        what = "is a link" if path.is_symlink() else f"cannot be opened ({error.strerror})"
+        raise _refuse(
+            f"{name} {what}", f"{name} must be a plain file of its own: copy it into the work tree"
+        ) from error
+    with os.fdopen(descriptor, "rb", buffering=0) as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise _refuse(f"{name} is not a plain file", "save the weights with safetensors")
+        if status.st_size > most:
+            raise _refuse(
+                f"{name} has {status.st_size:,} bytes, more than the large model in float16 can have ({most:,})",
+                "save float16 (`tensor.half()`), each tensor once, and nothing else",
+            )
+        content = bytearray(status.st_size)
+        done, view = 0, memoryview(content)
+        while done < len(content) and (count := file.readinto(view[done:])):
+            done += count
+        if done < len(content):
+            raise _refuse(
+                f"{name} became shorter while it was read", "submit when nothing writes to it any more"
+            )
+    return content
+
+
+def _header(content: bytearray, name: str) -> tuple[dict[str, Any], int]:
+    """Return the decoded header and where the tensors' bytes begin."""
+    hint = "save it with `safetensors.torch.save_file` to another name, then rename it, so that it is never half written"
+    length = int.from_bytes(content[:_LENGTH_FIELD], "little")
+    if len(content) < _LENGTH_FIELD or length > len(content) - _LENGTH_FIELD or length > _SLACK:
+        pickled = content[:2] == b"PK" or content[:1] == b"\x80"
+        what = (
+            "is a pickle, which can carry code and is never opened"
+            if pickled
+            else "is not a whole safetensors file"
+        )
+        raise _refuse(f"{name} {what}", "save it with `safetensors.torch.save_file`" if pickled else hint)
+    start = _LENGTH_FIELD + length
+    try:
+        header = json.loads(content[_LENGTH_FIELD:start], object_pairs_hook=_once)
+    except (ValueError, RecursionError) as error:
+        raise _refuse(f"{name}: its header cannot be read ({error})", hint) from error
+    if not isinstance(header, dict):
+        raise _refuse(f"{name}: its header is not a table of tensors", hint)
+    return header, start
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    table = dict(pairs)
+    if len(table) != len(pairs):
+        raise ValueError("a name stands in it twice")
+    return table
+
+
+def _spans(header: dict[str, Any], layout: Layout, name: str, head: str | None, size: int) -> dict[str, int]:
+    """Return where each tensor begins; names, dtypes, shapes and offsets must be those of the layout, without gaps."""
+    found = {key: entry for key, entry in header.items() if key != "__metadata__"}
+    _same_names(set(found), layout, name, head)
+    spans: dict[str, tuple[int, int]] = {}
+    for key, shape in layout.items():
+        entry = found[key]
+        if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
+            raise _refuse(
+                f"{name}: the header's entry of {key} is malformed",
+                "save it with `safetensors.torch.save_file`",
+            )
+        if entry["dtype"] != DTYPE:
+            raise _refuse(
+                f"{name}: tensor {key} is {entry['dtype']!s:.20}, not {DTYPE}", "save `tensor.half()`"
+            )
+        if entry["shape"] != list(shape):
+            raise _refuse(
+                f"{name}: tensor {key} has shape {entry['shape']!s:.60}, not {list(shape)}",
+                "the architecture is fixed: only the numbers may change",
+            )
+        spans[key] = _offsets(entry["data_offsets"], key, name)
+    end = 0
+    for key, (begin, stop) in sorted(spans.items(), key=lambda item: item[1]):
+        if begin != end or stop - begin != _BYTES * _count(layout[key]):
+            raise _refuse(
+                f"{name}: tensor {key} overlaps another or leaves a gap",
+                "save it with `safetensors.torch.save_file`",
+            )
+        end = stop
+    if end != size:
+        what = (
+            f"ends {end - size:,} bytes too early"
+            if end > size
+            else f"has {size - end:,} bytes after its last tensor"
+        )
+        raise _refuse(f"{name} {what}", "save to another name, then rename; submit when the file is whole")
+    return {key: begin for key, (begin, _) in spans.items()}
+
+
+def _same_names(found: set[str], layout: Layout, name: str, head: str | None) -> None:
+    if head is not None and head in found - set(layout):
+        raise _refuse(
+            f"{name} holds {head}, an output matrix of its own",
+            "in this model the output matrix is the embedding, and only the embedding is read: leave it out, and mind that "
+            "training an untied copy leaves the embedding as it was",
+        )
+    if missing := sorted(set(layout) - found):
+        raise _refuse(
+            f"{name} lacks {_some(missing)}",
+            "save all tensors of the large model under the names they came with",
+        )
+    if extra := sorted(found - set(layout)):
+        raise _refuse(
+            f"{name} holds {_some(extra)} beyond the large model",
+            "save the large model's tensors and nothing else",
+        )
+
+
+def _offsets(value: Any, key: str, name: str) -> tuple[int, int]:
+    if isinstance(value, list) and len(value) == 2 and all(type(part) is int and part >= 0 for part in value):
+        return value[0], value[1]
+    raise _refuse(f"{name}: the offsets of {key} are malformed", "save it with `safetensors.torch.save_file`")
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(f"{name[:80]!r}" for name in names[:_SHOWN]) + more
+
+
+def _count(shape: tuple[int, ...]) -> int:
+    count = 1
+    for size in shape:
+        count *= size
+    return count
+
+
+def _content_bytes(layout: Layout) -> int:
+    return sum(_BYTES * _count(shape) for shape in layout.values())
+
+
+def _refuse(what: str, hint: str) -> CheckpointRefused:
+    return CheckpointRefused(Problem(what=what, where=None, hint=hint))
