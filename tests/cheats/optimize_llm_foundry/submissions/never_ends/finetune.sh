@@ -1,0 +1,2 @@
+# Tries: nothing; the script hangs. Seen: often. Verdict: timeout
+sleep 100000
