@@ -27,7 +27,7 @@ def form_of(width: int, height: int) -> Form:
     """Return the arrangement for a terminal of that size."""
     if width < 100 or height < 30:
         return Form.NARROW
-    return Form.WIDE if width >= 170 else Form.MEDIUM
+    return Form.WIDE if width >= 170 and height >= 40 else Form.MEDIUM
 
 
 def places(width: int, height: int, *, bands: int, tab: str, page: str) -> dict[str, Region]:
@@ -55,18 +55,20 @@ def _narrow(width: int, height: int, bands: int, tab: str) -> dict[str, Region]:
     found = {"tabs": Region(1, top, inner, 1)}
     if tab != "overview":
         return found | {tab: body}
-    left = 30
-    upper = 10 if height >= 23 else 8
-    upper = upper if height < 30 else height // 2 - 2
-    right = Region(1 + left + 2, body.y, inner - left - 2, upper)
-    table_top = body.y + upper + 1
-    clock = min(upper, 7)
-    found["countdown"] = Region(1, body.y, left, clock)
-    if upper - clock >= 3:
-        found["machine"] = Region(1, body.y + clock, left, upper - clock)
-    found["chart"] = right
+    left, running, least_table = 30, 2, 3
+    room = body.height
+    upper = min(height // 2 - 2 if height >= 30 else 10, room - running - least_table - 1)
+    table_top = body.y
+    if upper >= 5:
+        # Less than that says nothing; the time is in the line of tabs as well.
+        clock = min(upper, 7)
+        found["countdown"] = Region(1, body.y, left, clock)
+        if upper - clock >= 3:
+            found["machine"] = Region(1, body.y + clock, left, upper - clock)
+        found["chart"] = Region(1 + left + 2, body.y, inner - left - 2, upper)
+        table_top += upper + 1
     rest = height - 1 - table_top
-    running = 2 if rest < 9 else 3
+    running = running if rest < 9 else 3
     found["scores"] = Region(1, table_top, inner, rest - running)
     found["running"] = Region(1, table_top + rest - running, inner, running)
     return found
