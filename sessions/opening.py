@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 import psutil
+from msgspec import structs
 
 from environments.contract import AssetFolders, EnvironmentSpec, hardware_class
 from sessions.clock import Clock, SystemClock
@@ -31,6 +32,7 @@ from sessions.participants import guarded_of, surroundings_of
 from sessions.signing import own_key, public_key
 from sessions.snapshots import SnapshotStore
 from sessions.store import Record, Store, make_runtime_folders
+from sessions.surveying import questions
 from sessions.wiring import Wiring
 
 NOTED_SOFTWARE = ("rebench-workbench", "torch", "triton", "transformers", "datasets", "numpy", "textual")
@@ -88,7 +90,9 @@ def open_session(opening: Opening, store: Store, *, clock: Clock | None = None) 
             SessionOpened(
                 schema=SCHEMA,
                 session=record.session,
-                environment=opening.environment,
+                environment=structs.replace(
+                    opening.environment, survey=questions(opening.environment.survey)
+                ),
                 profile=opening.profile,
                 anchors=opening.environment.profile(opening.profile).anchors_for(opening.hardware.label),
                 policy=opening.policy,
