@@ -48,7 +48,7 @@ class Plan:
     """Intervals of the known function, before and again after; or one beside each timed interval where `in_turn`."""
     in_turn: bool = False
     """Run the known function beside each timed interval, with the submission frozen."""
-    block: int = 5
+    block: int = 3
     """Consecutive intervals whose median counts as one stretch."""
 
 
