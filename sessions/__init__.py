@@ -1,6 +1,6 @@
 """One attempt, from start to verified record.
 
-The truth      events, log, state, clock: what can happen, the chained log, the fold, time
+The truth      events, log, log_copy, state, clock: what can happen, the chained log, the fold, time
 The record     store, closing, signing, verify, bundles, reviewing, rescoring; summary, visibility: readers of state
 The host       supervisor, host, server, dispatch, engine, wiring: the one process that owns a live session
   it scores    score_queue, scoring; snapshotting over snapshots/; gateway/ to a model

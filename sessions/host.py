@@ -156,7 +156,10 @@ class Host:
 
     def _look_at_disk(self) -> None:
         free = shutil.disk_usage(self.record.folder).free
-        if free < DISK_FLOOR:
+        copy = self.journal.copy
+        if copy is not None and copy.problem is not None:
+            self.engine.alarm(Part.DISK, copy.problem, Light.AMBER)
+        elif free < DISK_FLOOR:
             self.engine.alarm(Part.DISK, f"{free // 2**20} MiB left where the record is kept")
         else:
             self.engine.alarm(Part.DISK, "", Light.GREEN)

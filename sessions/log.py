@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from sessions.clock import Clock
 from sessions.events import Body, Event, EventUnreadable, decode, encode
+from sessions.log_copy import LogCopy
 from sessions.state import EventImpossible, SessionState, apply
 
 FIRST_PREV = "0" * 64
@@ -104,7 +105,8 @@ class Journal:
         if path.exists():
             self._load()
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-        self._fds = [os.open(target, flags, 0o600) for target in (path, copy_to) if target is not None]
+        self._descriptor = os.open(path, flags, 0o600)
+        self.copy = None if copy_to is None else LogCopy(path, copy_to)
 
     def _load(self) -> None:
         data = self._path.read_bytes()
@@ -168,20 +170,23 @@ class Journal:
         return event
 
     def _write(self, data: bytes) -> None:
-        for fd in self._fds:
-            size = os.fstat(fd).st_size
-            try:
-                if os.write(fd, data) != len(data):
-                    raise OSError(f"short write to {self._path}")
-                os.fsync(fd)
-            except OSError:
-                os.ftruncate(fd, size)
-                raise
+        size = os.fstat(self._descriptor).st_size
+        try:
+            if os.write(self._descriptor, data) != len(data):
+                raise OSError(f"short write to {self._path}")
+            os.fsync(self._descriptor)
+        except OSError:
+            os.ftruncate(self._descriptor, size)
+            raise
+        if self.copy is not None:
+            self.copy.append(data)
 
     def close(self) -> None:
-        for fd in self._fds:
-            os.close(fd)
-        self._fds = []
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+        if self.copy is not None:
+            self.copy.close()
 
     def __enter__(self) -> Self:
         return self

@@ -64,7 +64,8 @@ class Opening(msgspec.Struct, frozen=True):
     assets: AssetFolders
     environment_folder: Path | None = None
     participant_user: str | None = None
-    log_copy: Path | None = None
+    log_copies: Path | None = None
+    """A folder that gets a second copy of the log, under the session's name."""
 
 
 def open_session(opening: Opening, store: Store, *, clock: Clock | None = None) -> Record:
@@ -85,7 +86,7 @@ def open_session(opening: Opening, store: Store, *, clock: Clock | None = None) 
         raise
     record.brief.write_text(opening.brief)
     SnapshotStore.create(record.folder)
-    with Journal(record.log, clock or SystemClock(), copy_to=opening.log_copy) as journal:
+    with Journal(record.log, clock or SystemClock(), copy_to=None if wiring.log_copy is None else Path(wiring.log_copy)) as journal:
         journal.append(
             SessionOpened(
                 schema=SCHEMA,
@@ -128,11 +129,16 @@ def _wire(opening: Opening, record: Record, store: Store) -> Wiring:
         scratch=str(store.home / "scratch" / record.session),
         environment_folder=None if opening.environment_folder is None else str(opening.environment_folder),
         participant_user=opening.participant_user,
-        log_copy=None if opening.log_copy is None else str(opening.log_copy),
+        log_copy=None if opening.log_copies is None else str(_copy_place(opening.log_copies, record)),
     )
     wiring.write(record.wiring)
     make_runtime_folders(record)
     return wiring
+
+
+def _copy_place(folder: Path, record: Record) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / f"{record.session}.events.jsonl"
 
 
 def _isolation(opening: Opening, record: Record, wiring: Wiring) -> IsolationFound:

@@ -36,6 +36,8 @@ class Wish(msgspec.Struct, frozen=True):
     """None: the strongest that works here."""
     participant_user: str | None = None
     """The account of the participant's shells, for isolation `user`."""
+    log_copies: Path | None = None
+    """A folder that gets a second copy of the log as it grows."""
     environment_folders: tuple[Path, ...] = ()
     """Where environments that are not installed are looked for too."""
 
@@ -143,6 +145,7 @@ def open_planned(planned: Plan, store: Store) -> Record:
         assets=folders,
         environment_folder=outside(found),
         participant_user=wish.participant_user,
+        log_copies=wish.log_copies,
     )
     record = open_session(opening, store)
     start_host(record)

@@ -164,6 +164,15 @@ def test_nothing_of_ours_is_written_into_the_work_tree(session: Live) -> None:
     assert sorted(p.name for p in session.work.rglob("*")) == before
 
 
+def test_the_log_is_written_to_a_second_place_too_through_a_host_restart(tmp_path: Path) -> None:
+    with live(tmp_path, log_copies=tmp_path / "elsewhere") as session:
+        session.begin()
+        session.kill_host()
+        session.ask("note", text="after")
+        copy = tmp_path / "elsewhere" / f"{session.record.session}.events.jsonl"
+        assert copy.read_bytes() == session.record.log.read_bytes()
+
+
 def test_a_dead_socket_is_said_in_words(tmp_path: Path) -> None:
     with pytest.raises(HostGone, match="no host answers"):
         Client(tmp_path / "none.sock")

@@ -121,3 +121,45 @@ def test_a_second_copy_is_written_as_the_log_grows(tmp_path: Path) -> None:
         journal.append(opened())
         journal.append(NoteWritten("twice"))
     assert copy.read_bytes() == (tmp_path / "events.jsonl").read_bytes()
+
+
+def grown(folder: Path, copy: Path, text: str) -> Path:
+    with Journal(folder / "events.jsonl", ManualClock(), copy_to=copy) as journal:
+        journal.append(NoteWritten(text))
+    return folder / "events.jsonl"
+
+
+@pytest.mark.parametrize("harm", ["cut", "torn", "missing"])
+def test_a_copy_that_is_behind_catches_up(journal: Journal, tmp_path: Path, harm: str) -> None:
+    journal.close()
+    copy = tmp_path / "copy.jsonl"
+    log = grown(tmp_path, copy, "one")
+    if harm == "missing":
+        copy.unlink()
+    else:
+        copy.write_bytes(copy.read_bytes()[:-30] if harm == "cut" else copy.read_bytes() + b'{"seq":7')
+    assert grown(tmp_path, copy, "two").read_bytes() == copy.read_bytes() == log.read_bytes()
+
+
+def test_a_copy_that_says_something_else_is_kept_aside(journal: Journal, tmp_path: Path) -> None:
+    journal.close()
+    copy = tmp_path / "copy.jsonl"
+    grown(tmp_path, copy, "one")
+    copy.write_bytes(copy.read_bytes().replace(b"note 2", b"note X"))
+    log = grown(tmp_path, copy, "two")
+    assert copy.read_bytes() == log.read_bytes()
+    assert b"note X" in (tmp_path / "copy.jsonl.differs-1").read_bytes()
+
+
+def test_a_copy_that_cannot_be_written_holds_nothing_up(tmp_path: Path) -> None:
+    place = tmp_path / "gone"
+    place.mkdir()
+    with Journal(tmp_path / "events.jsonl", ManualClock(), copy_to=place / "copy.jsonl") as journal:
+        place.rmdir()
+        journal.append(opened())
+        assert journal.copy is not None
+        assert "is behind" in str(journal.copy.problem)
+        place.mkdir()
+        journal.append(NoteWritten("on record"))
+        assert journal.copy.problem is None
+    assert (place / "copy.jsonl").read_bytes() == (tmp_path / "events.jsonl").read_bytes()

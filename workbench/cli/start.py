@@ -94,6 +94,12 @@ environment_folders_option = click.option(
     metavar="ACCOUNT",
     help="The account of the participant's shells, for isolation `user`.",
 )
+@click.option(
+    "--log-copy",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Write the log there too as it grows, e.g. another disk.",
+)
 @environment_folders_option
 @click.option("--detach", is_flag=True, help="Open no screen; print what to do next.")
 @click.option("--yes", is_flag=True, help="Agree to the rules and, with --detach, start the clock.")
@@ -122,7 +128,7 @@ def start(environment: str | None, resume_id: str | None, detach: bool, yes: boo
 DEFAULTS: dict[str, Any] = {
     "profile": None, "hours": None, "minutes": None, "workdir": None, "participant": None, "variant": "main",
     "breaks": "allowed", "scoring_time": "counted", "interruptions": "auto", "snapshot_every": 600_000,
-    "isolation": None, "participant_user": None, "environment_folders": (),
+    "isolation": None, "participant_user": None, "environment_folders": (), "log_copy": None,
 }  # fmt: skip
 
 
@@ -170,6 +176,7 @@ def _wish(environment: str, wished: dict[str, Any]) -> Any:
         policy=policy,
         isolation=None if wished["isolation"] is None else Isolation(wished["isolation"]),
         participant_user=wished["participant_user"],
+        log_copies=None if wished["log_copy"] is None else wished["log_copy"].expanduser().absolute(),
         environment_folders=wished["environment_folders"],
     )
 
