@@ -6,7 +6,6 @@ import json
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,14 +25,12 @@ Layout = Mapping[str, tuple[int, ...]]
 """Tensor name -> shape, all float16."""
 
 
-@dataclass(frozen=True)
 class CheckpointRefused(Exception):
     """The file is not a checkpoint of the large model; `problem` is for the participant."""
 
-    problem: Problem
-
-    def __str__(self) -> str:
-        return " ".join(part for part in (f"{self.problem.what}.", self.problem.hint) if part)
+    def __init__(self, what: str, hint: str) -> None:
+        super().__init__(f"{what}; {hint}")
+        self.problem = Problem(what=what, hint=hint)
 
 
 def read_checkpoint(root: Path, name: str, layout: Layout, head: str | None = None) -> dict[str, Tensor]:
@@ -81,10 +78,11 @@ def _read_whole(root: Path, name: str, most: int) -> bytearray:
         raise _refuse(
             f"{name} {what}", f"{name} must be a plain file of its own: copy it into the work tree"
         ) from error
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        raise _refuse(f"{name} is not a plain file", "save the large model's weights as one safetensors file")
     with os.fdopen(descriptor, "rb", buffering=0) as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise _refuse(f"{name} is not a plain file", "save the weights with safetensors")
         if status.st_size > most:
             raise _refuse(
                 f"{name} has {status.st_size:,} bytes, more than the large model in float16 can have ({most:,})",
@@ -212,4 +210,4 @@ def _content_bytes(layout: Layout) -> int:
 
 
 def _refuse(what: str, hint: str) -> CheckpointRefused:
-    return CheckpointRefused(Problem(what=what, where=None, hint=hint))
+    return CheckpointRefused(what, hint)

@@ -88,7 +88,8 @@ class Block(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """[batch, length, width] -> the same shape."""
         x = x + self.dropout(self.attention(self.norm_1(x)))
-        return x + self.dropout(self.mlp(self.norm_2(x)))
+        further: Tensor = x + self.dropout(self.mlp(self.norm_2(x)))
+        return further
 
 
 class MiniGPT(nn.Module):

@@ -1,0 +1,5 @@
+"""An empty file. Seen: full disks. Expected: invalid."""
+
+
+def make(material):
+    material.target.touch()
