@@ -69,9 +69,7 @@ class OptimizeLlmFoundry:
     def starter(self, request: PrepareRequest) -> Mapping[str, Path]:
         """Return the script, its config file, the base model and example rows."""
         settings = decode_settings(request.profile.settings)
-        files = {
-            path.name: path for path in sorted((lines.STARTER / settings.starter).iterdir()) if path.is_file()
-        }
+        files = lines.starter_files(settings)
         base = request.assets.public / lines.MODEL
         files |= {f"{lines.MODEL}/{path.name}": path for path in sorted(base.glob("*")) if path.is_file()}
         files[lines.DATA] = request.assets.public / EXAMPLE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,7 +34,11 @@ def run_starter(
     folder: Path, job: Job, sandbox: Sandbox, seconds: float, report: ReportProgress
 ) -> Ran | NotRan:
     """Run the untouched script."""
-    return run(lines.STARTER / sandbox.settings.starter, folder, job, sandbox, seconds, report)
+    script = folder / "script"
+    script.mkdir()
+    for name, source in lines.starter_files(sandbox.settings).items():
+        shutil.copyfile(source, script / name)
+    return run(script, folder, job, sandbox, seconds, report)
 
 
 class MachineUnfit(Exception):

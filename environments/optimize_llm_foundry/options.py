@@ -13,6 +13,7 @@ from environments.contract import AssetsMissing
 from environments.optimize_llm_foundry.settings import FoundrySettings
 
 STARTER = Path(__file__).parent / "starter"
+COMMON = "common"
 FILE = "finetune.yaml"
 OUTPUT = "trained_model"
 MODEL, DATA, WORK = "base_model", "data/train.jsonl", "work"
@@ -31,6 +32,12 @@ def starter_options(settings: FoundrySettings) -> dict[str, Any]:
     except (OSError, yaml.YAMLError) as error:
         raise AssetsMissing(f"{path} cannot be read ({error}): the installation is incomplete") from error
     return {**found, **settings.options}
+
+
+def starter_files(settings: FoundrySettings) -> dict[str, Path]:
+    """Return work-tree name -> file of the untouched script."""
+    folders = (STARTER / COMMON, STARTER / settings.starter)
+    return {path.name: path for folder in folders for path in sorted(folder.iterdir()) if path.is_file()}
 
 
 def whole_run(settings: FoundrySettings, seed: int) -> dict[str, Any]:
@@ -67,6 +74,8 @@ def quick_run(settings: FoundrySettings, seed: int) -> dict[str, Any]:
     }
     if chance.random() < 0.5:
         other["max_steps"] = 5
+    if usual["precision"] == "bf16":
+        other["precision"] = "fp32"
     return other
 
 

@@ -12,7 +12,7 @@ import msgspec
 from environments import assets, registry
 from environments.contract import PrepareRequest, Profile, ReportProgress, ScoreReport, Submission
 from environments.optimize_llm_foundry.environment import OptimizeLlmFoundry
-from environments.optimize_llm_foundry.options import STARTER, to_yaml
+from environments.optimize_llm_foundry.options import COMMON, STARTER, to_yaml
 from environments.optimize_llm_foundry.runs import Job, NotRan, Ran, Sandbox, run
 from environments.sealing import PUBLIC_PASSPHRASE
 
@@ -39,12 +39,15 @@ class RememberedStarter:
         self.folder = folder
         self.runs = 0
         self._source = folder / "starter"
-        shutil.copytree(STARTER / "cpu", self._source)
+        for part in (COMMON, "cpu"):
+            shutil.copytree(STARTER / part, self._source, dirs_exist_ok=True)
         shutil.copy(ONE_PROCESS, self._source)
         (self._source / "finetune.sh").write_text("exec python one.py\n")
         self._known: dict[str, Ran] = {}
 
-    def __call__(self, folder: Path, job: Job, sandbox: Sandbox, seconds: float, report: ReportProgress) -> Ran | NotRan:
+    def __call__(
+        self, folder: Path, job: Job, sandbox: Sandbox, seconds: float, report: ReportProgress
+    ) -> Ran | NotRan:
         key = hashlib.sha256(to_yaml(job.options) + job.rows).hexdigest()
         if key not in self._known:
             self.runs += 1
@@ -72,7 +75,9 @@ class Small:
 
     @property
     def request(self) -> PrepareRequest:
-        return PrepareRequest(profile_name="cpu", profile=self.profile, assets=self.folders, passphrase=PUBLIC_PASSPHRASE)
+        return PrepareRequest(
+            profile_name="cpu", profile=self.profile, assets=self.folders, passphrase=PUBLIC_PASSPHRASE
+        )
 
     def lay_out(self, root: Path, overlay: Path | None = None) -> Path:
         """Write a work tree: the starter, `one.py`, and over them a submission's files."""

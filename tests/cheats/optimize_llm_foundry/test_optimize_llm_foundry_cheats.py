@@ -49,8 +49,12 @@ def test_a_trick_without_training_is_refused(cheat: Path, small: Small, tmp_path
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cheat", [c for c in ALL if c.name not in WITHOUT_TRAINING], ids=lambda path: path.name)
-def test_a_submission_that_trains_gets_the_verdict_it_deserves(cheat: Path, small: Small, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "cheat", [c for c in ALL if c.name not in WITHOUT_TRAINING], ids=lambda path: path.name
+)
+def test_a_submission_that_trains_gets_the_verdict_it_deserves(
+    cheat: Path, small: Small, tmp_path: Path
+) -> None:
     judge(small, cheat, tmp_path)
 
 

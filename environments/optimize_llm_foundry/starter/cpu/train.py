@@ -103,6 +103,8 @@ def save(folder, step, model, optimiser):
 
 def main(config):
     options = read_options(config)
+    if options.precision != "fp32":
+        raise SystemExit(f"{config}: precision {options.precision} needs the gpu profile")
     torch.set_num_threads(options.threads)
     work = Path(options.work)
     model = AutoModelForCausalLM.from_pretrained(

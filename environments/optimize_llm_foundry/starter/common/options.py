@@ -28,6 +28,7 @@ class Options:
     eps: float
     weight_decay: float
     clip_norm: float
+    precision: str
     work: str
     microbatch_size: int
     activation_checkpointing: bool
