@@ -185,7 +185,7 @@ def _losses(
             seed=keys.mask_seed,
         )
         if name == "scoring":
-            refuse_dependence(graph, placed, rows, settings.batch)
+            refuse_dependence(graph, placed, rows, settings.batch, deadline)
 
         def tell(fraction: float, done: int = done, count: int = count) -> None:
             report(Progress(stage="evaluating", fraction=0.2 + 0.8 * (done + fraction * count) / total))

@@ -59,7 +59,7 @@ def run_graph(
     Raises:
         NodeFailed: an operation is unknown, misused, or refuses its inputs.
     """
-    last_use = {name: i for i, node in enumerate(graph.nodes) for name in node_refs(node)}
+    last_use = last_uses(graph)
     values: dict[str, Computed] = {INPUT: ids, **weights}
     if widen:
         values = {name: _widened(value) for name, value in values.items()}
@@ -90,6 +90,11 @@ def run_graph(
                 if last_use[name] == i and name != graph.output:
                     values.pop(name, None)
     return values[graph.output]
+
+
+def last_uses(graph: Graph) -> dict[str, int]:
+    """Return for every name that a node uses the position of the last one that does."""
+    return {name: i for i, node in enumerate(graph.nodes) for name in node_refs(node)}
 
 
 def bind(node: Node, operation: Operation, values: Mapping[str, Computed]) -> dict[str, Any]:

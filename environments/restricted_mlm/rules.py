@@ -12,11 +12,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils.flop_counter import FlopCounterMode
 
 from environments.contract import Problem
 from environments.restricted_mlm.graph import INPUT, Graph, Node, node_refs
-from environments.restricted_mlm.interpret import ELEMENT_TYPES, Computed, NodeFailed, run_graph
+from environments.restricted_mlm.interpret import ELEMENT_TYPES, Computed, NodeFailed, last_uses, run_graph
 from environments.restricted_mlm.operations import HINTS, IN_PLACE_HINT, OPERATIONS, Operation, Role
 from environments.restricted_mlm.settings import MlmSettings
 
@@ -54,7 +55,7 @@ def inspect_graph(graph: Graph, weights: Mapping[str, Tensor], settings: MlmSett
     wrong = _weight_problem(weights, parameters, settings)
     if wrong:
         return Inspection((wrong,), parameters)
-    watch = _Watch(settings, from_ids={INPUT})
+    watch = _Watch(settings, last_uses(graph), from_ids={INPUT})
     shapes = {name: tensor.to("meta") for name, tensor in weights.items()}
     ids = torch.empty((settings.batch, settings.length), dtype=torch.int64, device="meta")
     counter = FlopCounterMode(display=False)
@@ -123,18 +124,46 @@ def _result_problem(logits: Computed, gigaflops: float, settings: MlmSettings) -
 
 
 @dataclass
+class Memory:
+    """How many bytes the named tensors take together, views counted once."""
+
+    alive: int = 0
+    held: dict[str, list[Tensor]] = field(default_factory=dict)
+    holders: dict[int, int] = field(default_factory=dict)
+
+    def hold(self, name: str, tensors: list[Tensor]) -> None:
+        self.held[name] = tensors
+        for storage in (tensor.untyped_storage() for tensor in tensors):
+            key = StorageWeakRef(storage).cdata
+            self.holders[key] = self.holders.get(key, 0) + 1
+            if self.holders[key] == 1:
+                self.alive += storage.nbytes()
+
+    def release(self, name: str) -> None:
+        for storage in (tensor.untyped_storage() for tensor in self.held.pop(name, [])):
+            key = StorageWeakRef(storage).cdata
+            self.holders[key] -= 1
+            if self.holders[key] == 0:
+                self.alive -= storage.nbytes()
+                del self.holders[key]
+
+
+@dataclass
 class _Watch:
     """Follows one run on shapes: which values come from token ids, how large they are, which types they have."""
 
     settings: MlmSettings
+    last_use: Mapping[str, int]
     from_ids: set[str]
     elementwise: int = 0
-    kinds: dict[str, bool] = field(default_factory=dict)
+    memory: Memory = field(default_factory=Memory)
+    position: int = 0
 
     def __call__(self, node: Node, operation: Operation, arguments: dict[str, Any], result: Computed) -> None:
+        results = result if isinstance(result, list) else [] if isinstance(result, int) else [result]
+        self._memory(node, results)
         if isinstance(result, int):
             return
-        results = result if isinstance(result, list) else [result]
         inputs = [tensor for value in arguments.values() for tensor in _tensors(value)]
         depends = operation.role is not Role.CONSTANT and any(
             name in self.from_ids for name in node_refs(node)
@@ -145,6 +174,20 @@ class _Watch:
         self._types(node, operation, inputs, results, depends)
         if operation.role is Role.ARITHMETIC:
             self.elementwise += max((tensor.numel() for tensor in (*inputs, *results)), default=0)
+
+    def _memory(self, node: Node, results: list[Tensor]) -> None:
+        self.memory.hold(node.name, results)
+        if self.memory.alive > self.settings.largest_memory_gb * 1e9:
+            raise _Offence(
+                node,
+                f"tensors alive at {node.op} take {self.memory.alive / 1e9:.1f} GB for {self.settings.batch} rows, "
+                f"more than {self.settings.largest_memory_gb} GB",
+                "use a smaller model",
+            )
+        for name in node_refs(node):
+            if self.last_use[name] == self.position:
+                self.memory.release(name)
+        self.position += 1
 
     def _sizes(self, node: Node, results: list[Tensor]) -> None:
         largest = max((tensor.numel() for tensor in results), default=0)

@@ -43,6 +43,8 @@ class MlmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     """Numbers in all weights and constants together."""
     largest_intermediate: int
     """Numbers in any one intermediate tensor, for one batch."""
+    largest_memory_gb: float
+    """Intermediate tensors alive at one time, for one batch."""
     largest_gigaflops: float
     """Arithmetic for one row."""
     first_weights_tokens: int = 0

@@ -41,6 +41,7 @@ SETTINGS: dict[str, Any] = {
     "log_constant": 0.5,
     "largest_parameters": 1_000_000,
     "largest_intermediate": 10_000_000,
+    "largest_memory_gb": 0.05,
     "largest_gigaflops": 0.5,
 }
 HERE = Confinement(level=Level.GROUP, network="open", memory="none", processes="none")
