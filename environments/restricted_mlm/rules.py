@@ -134,14 +134,14 @@ class Memory:
     def hold(self, name: str, tensors: list[Tensor]) -> None:
         self.held[name] = tensors
         for storage in (tensor.untyped_storage() for tensor in tensors):
-            key = StorageWeakRef(storage).cdata
+            key = StorageWeakRef(storage).cdata  # type: ignore[no-untyped-call]
             self.holders[key] = self.holders.get(key, 0) + 1
             if self.holders[key] == 1:
                 self.alive += storage.nbytes()
 
     def release(self, name: str) -> None:
         for storage in (tensor.untyped_storage() for tensor in self.held.pop(name, [])):
-            key = StorageWeakRef(storage).cdata
+            key = StorageWeakRef(storage).cdata  # type: ignore[no-untyped-call]
             self.holders[key] -= 1
             if self.holders[key] == 0:
                 self.alive -= storage.nbytes()
