@@ -89,7 +89,7 @@ def test_sparse_values_have_positive_ones_far_apart() -> None:
     assert 2 < (x > 0).sum() < 100
 
 
-@pytest.mark.parametrize("device", ["cpu", "gpu"])
+@pytest.mark.parametrize("device", ["cpu", "gpu", "paper"])
 def test_every_profile_hands_out_a_solution_and_a_bench(device: str, small: Small) -> None:
     profile = small.found.spec.profile(device)
     request = PrepareRequest(
@@ -193,7 +193,8 @@ def test_brief_and_reference_carry_the_canary() -> None:
 
 
 def test_anchors_are_measured_and_the_reference_is_better() -> None:
-    for profile in registry.find("triton_cumsum").spec.profiles.values():
+    spec = registry.find("triton_cumsum").spec
+    for profile in (spec.profile("cpu"), spec.profile("gpu")):
         measured = [a for a in profile.anchors if a.source == "measured"]
         assert measured
         for anchors in measured:
