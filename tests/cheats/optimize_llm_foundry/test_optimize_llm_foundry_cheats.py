@@ -37,7 +37,6 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Small:
 def judge(small: Small, cheat: Path, folder: Path) -> None:
     score = small.score(cheat, folder)
     log = str(score.details.get("log", ""))
-    print(score.message)
     assert score.status.value == promised(cheat), (score.message, log)
     assert "GOT" not in log, log
     assert score.details.get("confinement", {}).get("survivors", 0) == 0
