@@ -108,11 +108,12 @@ class FixEmbedding:
         """Load the checkpoint into our own network and compute its loss; no code of the participant runs."""
         from environments.fix_embedding.checkpoint import CheckpointRefused, read_checkpoint
         from environments.fix_embedding.evaluate import EvaluationRefused, EvaluationTimedOut
-        from environments.fix_embedding.networks import network_of, read_task
+        from environments.fix_embedding.networks import network_of, read_task, require_device
 
         began = time.monotonic()
         settings = decode_settings(submission.profile.settings)
         network = network_of(settings.family, read_task(submission.assets.public)["large"])
+        require_device(settings.device)
         report(Progress(stage="reading the checkpoint", fraction=0.0))
         try:
             tensors = read_checkpoint(submission.root, DELIVERABLE, network.layout, network.head)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from environments.contract import Progress, ReportProgress
-from environments.fix_embedding.networks import transformers_network
+from environments.fix_embedding.networks import require_device, transformers_network
 from environments.fix_embedding.settings import FixSettings
 from environments.kit.tokens import read_tokens
 
@@ -35,6 +35,7 @@ def train_helper(
     from safetensors.torch import save_file
     from torch.nn import functional
 
+    require_device(settings.device)
     sizes = helper_sizes(large, settings.pretrained.helper_layers, settings.pretrained.helper_width)
     network = transformers_network(sizes)
     torch.manual_seed(_SEED)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from environments.contract import AssetsMissing
+from environments.contract import AssetsMissing, ProfileUnavailable
 from environments.fix_embedding.settings import Family
 
 if TYPE_CHECKING:
@@ -91,6 +91,21 @@ def read_task(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise AssetsMissing(f"{folder / TASK_FILE} cannot be read ({error}); run prepare again") from error
     return task
+
+
+def require_device(device: str) -> None:
+    """Do nothing where torch sees the device.
+
+    Raises:
+        ProfileUnavailable: it does not.
+    """
+    import torch
+
+    if device != "cpu" and not torch.cuda.is_available():
+        raise ProfileUnavailable(
+            f"fix_embedding: this profile computes on {device}, but torch {torch.__version__} sees no GPU here; "
+            "see `rebench-workbench doctor`, or use the profile cpu"
+        )
 
 
 def _minigpt(sizes: dict[str, Any]) -> MiniGPT:

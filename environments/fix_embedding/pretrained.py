@@ -102,7 +102,7 @@ class _Place:
         except Exception as error:
             raise AssetsMissing(
                 f"{kind} could not read {self.name} through `transformers`: {type(error).__name__}: {error}; it needs the "
-                "network, or a folder in the hub's layout under that name (and the package `gguf` for a GGUF file)"
+                "network, or a folder in the hub's layout under that name (and the packages `gguf` and `accelerate` for a GGUF file)"
             ) from error
 
 

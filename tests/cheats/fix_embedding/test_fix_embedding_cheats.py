@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
 import shutil
 import threading
@@ -32,7 +31,9 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Small:
 
 def promised(cheat: Path) -> tuple[str, ...]:
     found = re.match(r'""".+ Seen: .+ Expected: ([a-z -]+)\."""$', cheat.read_text().splitlines()[0])
-    assert found, f"{cheat} does not say in its first line what it tries, where it was seen and what is expected"
+    assert found, (
+        f"{cheat} does not say in its first line what it tries, where it was seen and what is expected"
+    )
     return tuple(found[1].split(" or "))
 
 
@@ -56,7 +57,9 @@ def test_a_submission_says_what_it_tries_where_it_was_seen_and_what_it_gets(chea
     assert set(promised(cheat)) <= {"valid", "invalid"}
 
 
-@pytest.mark.parametrize("cheat", [c for c in SUBMISSIONS if c.stem not in MADE_HERE], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "cheat", [c for c in SUBMISSIONS if c.stem not in MADE_HERE], ids=lambda path: path.stem
+)
 def test_a_submission_gets_the_verdict_it_deserves(
     cheat: Path, small: Small, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -114,7 +117,7 @@ def test_a_file_replaced_during_scoring_is_scored_as_it_was_first_read(small: Sm
     def swap(progress: Any) -> None:
         stages.append(progress.stage)
         if progress.stage == "evaluating" and better.exists():
-            os.replace(better, target)
+            better.replace(target)
 
     after = small.environment.score(small.submission(root, tmp_path / "scratch"), swap)
     assert "evaluating" in stages
