@@ -42,6 +42,8 @@ SOLUTION, FUNCTION = "solution.py", "prefix_sum"
 _RANDOM_LENGTHS = 3
 _SPECIAL_LENGTH = 70_001
 _CHECK_LENGTH = 1_000_003
+_DISTURBED = 1.2
+"""Median over quietest stretch from which the participant is told."""
 
 
 class TritonCumsum:
@@ -184,6 +186,10 @@ def _report(timed: Timed, settings: CumsumSettings, seed: int, state: Mapping[st
         f"+- {100 * timed.calls.error:.2g} %; a plain copy takes {timed.quiet_copy:.4g} ms); "
         f"score ln(milliseconds) = {raw:.4f}"
     )
+    if settings.statistic is Statistic.QUIETEST and timed.calls.median > _DISTURBED * timed.quiet:
+        message += (
+            ". Other work on this machine disturbed the timing; a score in a quiet moment may be better"
+        )
     if timed.flags:
         message += f". Marked for review: {', '.join(timed.flags)}"
     details: dict[str, Any] = {

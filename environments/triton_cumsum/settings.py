@@ -84,5 +84,5 @@ def read_keys(protected: Path) -> Keys:
         return msgspec.json.decode(path.read_bytes(), type=Keys)
     except (OSError, msgspec.MsgspecError) as error:
         raise AssetsMissing(
-            f"{path} cannot be read ({error}); run `rebench-workbench prepare triton_cumsum`"
+            f"{path} cannot be read ({error}); run `rebench-workbench env prepare triton_cumsum`"
         ) from error

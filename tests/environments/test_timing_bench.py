@@ -25,7 +25,7 @@ from environments.kit.timing import (
 )
 from environments.kit.timing.cases import Fault
 from environments.kit.timing.host_bench import HostBench
-from environments.kit.timing.measure import FASTER_THAN_COPY
+from environments.kit.timing.outcome import FASTER_THAN_COPY
 from environments.worker import Answered, Mount, WorkerJob, WorkerLimits, WorkerUnavailable, open_worker
 
 ENTRY = """

@@ -36,8 +36,15 @@ def test_patched_timers_change_nothing(small: Small, tmp_path: Path) -> None:
     assert times.get("said", {"median": 0})["median"] < 25, "its own clock stands still"
 
 
+@pytest.mark.serial
 def test_an_honest_kernel_gets_its_own_time(small: Small, tmp_path: Path) -> None:
-    score = small.score(CORPUS / "honest_out.py", tmp_path)
-    times = score.details["milliseconds"]
-    # Its own process measures the same calls from inside; the least disturbed of each are compared.
-    assert times["calls"]["least"] == pytest.approx(times["said"]["least"], rel=0.05, abs=0.3)
+    apart = []
+    for attempt in range(6):  # other work only ever adds to the one or the other
+        score = small.score(CORPUS / "honest_out.py", tmp_path / str(attempt), seed=attempt)
+        times = score.details["milliseconds"]
+        # Its own process measures the same calls from inside; the least disturbed of each are compared.
+        ours, theirs = times["calls"]["least"], times["said"]["least"]
+        if ours == pytest.approx(theirs, rel=0.05, abs=0.1):
+            return
+        apart.append((ours, theirs))
+    pytest.fail(f"the harness and the kernel's own process never agreed: {apart}")

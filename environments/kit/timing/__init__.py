@@ -56,7 +56,8 @@ Several calls of one interval (`slots`) are not waited for one by one, as in any
 from environments.kit.timing.bench import Bench, Interval, worker_job
 from environments.kit.timing.cases import Case, Mismatch, Workload
 from environments.kit.timing.layout import Block, Layout, Shapes
-from environments.kit.timing.measure import NotTimed, Plan, Timed, check_submission, time_submission
+from environments.kit.timing.measure import check_submission, time_submission
+from environments.kit.timing.outcome import NotTimed, Plan, Timed
 from environments.kit.timing.spread import Spread, quietest, ratio, relative_error_of_median
 
 __all__ = [

@@ -11,7 +11,7 @@ from typing import Any
 
 from environments.kit.timing.bench import Interval
 from environments.kit.timing.cases import Case, Fault, Mismatch, Workload
-from environments.kit.timing.cuda_driver import SharedRegion, tensor_over
+from environments.kit.timing.cuda_driver import CudaFailed, SharedRegion, tensor_over
 from environments.kit.timing.layout import (
     ARMED,
     DONE,
@@ -69,8 +69,8 @@ class DeviceBench:
         torch.cuda.set_device(place)
         self._chance = torch.Generator(device=place)
         self._chance.manual_seed(int.from_bytes(os.urandom(7)))
-        self._in = SharedRegion.create(self.layout.input_bytes, place.index or 0)
-        self._out = SharedRegion.create(self.layout.output_bytes, place.index or 0)
+        self._in = _share(self.layout.input_bytes, place.index or 0)
+        self._out = _share(self.layout.output_bytes, place.index or 0)
         self._flag_region = HostRegion("timing-flags", FLAG_BYTES, read_only=False)
         self._flags = memoryview(self._flag_region.memory).cast("I")
         assert self._in.descriptor is not None
@@ -194,3 +194,13 @@ class DeviceBench:
         if relative == absolute == 0.0:
             return expected != found
         return ~self._torch.isclose(found, expected, rtol=relative, atol=absolute)
+
+
+def _share(size: int, device: int) -> SharedRegion:
+    try:
+        return SharedRegion.create(size, device)
+    except CudaFailed as error:
+        raise WorkerUnavailable(
+            f"{size / 2**30:.1f} GiB of memory on GPU {device} could not be allocated for sharing ({error}); "
+            "free memory on it, or use a driver that shares memory by file descriptors"
+        ) from error
