@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import random
 from collections.abc import Mapping
 from pathlib import Path
@@ -36,8 +37,10 @@ def starter_options(settings: FoundrySettings) -> dict[str, Any]:
 
 def starter_files(settings: FoundrySettings) -> dict[str, Path]:
     """Return work-tree name -> file of the untouched script."""
-    folders = (STARTER / COMMON, STARTER / settings.starter)
-    return {path.name: path for folder in folders for path in sorted(folder.iterdir()) if path.is_file()}
+    if settings.foundry_starter and importlib.util.find_spec("llmfoundry") is not None:
+        config = STARTER / settings.starter / FILE
+        return {path.name: path for path in (*_files(COMMON), *_files(settings.foundry_starter), config)}
+    return {path.name: path for path in (*_files(COMMON), *_files(settings.starter))}
 
 
 def whole_run(settings: FoundrySettings, seed: int) -> dict[str, Any]:
@@ -83,3 +86,7 @@ def to_yaml(options: Mapping[str, Any]) -> bytes:
     """Return the text of finetune.yaml; its lines come in another order than the starter's."""
     text: str = yaml.safe_dump(dict(options), sort_keys=True, allow_unicode=True)
     return text.encode()
+
+
+def _files(folder: str) -> list[Path]:
+    return [path for path in sorted((STARTER / folder).iterdir()) if path.is_file()]

@@ -12,6 +12,7 @@ from environments.contract import AssetsMissing, Limits, ReportProgress, ScoreSt
 from environments.optimize_llm_foundry import options as lines
 from environments.optimize_llm_foundry.result import ResultRefused, digest_of, inodes_below, take
 from environments.optimize_llm_foundry.settings import FoundrySettings
+from environments.worker.output import printable
 
 if TYPE_CHECKING:
     from environments.worker import Confinement, WorkerLimits
@@ -131,31 +132,36 @@ def run(
             refused = str(error)
         worker.thaw()
         ended = worker.concluded(outcome)
+    left = _names(outcome.body.get("left_running"))
+    changed = digest_of(work / lines.OUTPUT) != taken
+    shutil.rmtree(work, ignore_errors=True)  # checkpoints take room
     shown = (
         (ended.status, ended.message)
         if isinstance(ended, Failed)
-        else _why_invalid(outcome.body, refused, taken, work)
+        else _why_invalid(outcome.body, left, refused, changed=changed)
     )
     if shown is not None:
         return NotRan(*shown, outcome.seconds, ended.log, ended.confinement)
-    left = tuple(str(name) for name in outcome.body.get("left_running", ()))
     return Ran(outcome.seconds, kept, left, ended.confinement, ended.log)
 
 
 def _why_invalid(
-    body: Mapping[str, Any], refused: str | None, taken: str, work: Path
+    body: Mapping[str, Any], left: tuple[str, ...], refused: str | None, *, changed: bool
 ) -> tuple[ScoreStatus, str] | None:
-    left = body.get("left_running")
-    going_on = (
-        f"; when it ended, {', '.join(map(str, left))} still ran" if isinstance(left, list) and left else ""
-    )
+    going_on = f"; when it ended, {', '.join(left)} still ran" if left else ""
     if body.get("code") != 0:
-        return ScoreStatus.CRASHED, f"{SCRIPT} {str(body.get('how'))[:60]}{going_on}"
+        return ScoreStatus.CRASHED, f"{SCRIPT} {printable(body.get('how'), 60)}{going_on}"
     if refused is not None:
         return ScoreStatus.INVALID, refused + going_on
-    if digest_of(work / lines.OUTPUT) != taken:
+    if changed:
         return ScoreStatus.INVALID, f"{lines.OUTPUT}/ changed after {SCRIPT} had ended{going_on}"
     return None
+
+
+def _names(found: object) -> tuple[str, ...]:
+    """Return what an untrusted process says as printable names."""
+    names = found if isinstance(found, list) else []
+    return tuple(printable(name, 40) for name in names[:20])
 
 
 def _old_outputs(source: Path) -> Any:

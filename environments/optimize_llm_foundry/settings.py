@@ -36,11 +36,13 @@ class Rows(Value, frozen=True, forbid_unknown_fields=True):
     longest: int
 
 
-class FoundrySettings(Value, frozen=True, forbid_unknown_fields=True):
+class FoundrySettings(Value, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """`[profiles.*.settings]`."""
 
     starter: str
     """Folder below `starter/`."""
+    foundry_starter: str = ""
+    """Folder to take instead where LLM Foundry is installed: it runs LLM Foundry's own trainer."""
     rows: Rows
     quick_rows: Rows
     """Of the second, smaller run with other options."""
