@@ -11,9 +11,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from sessions.events import CommandRun
+import psutil
+
+from sessions.events import ClockPaused, CommandRun, Event
 from sessions.log import Journal
 from sessions.participants import Participant
+from sessions.state import Phase
 from sessions.store import Record
 
 SHOWN_BYTES = 65_536
@@ -28,6 +31,8 @@ class Commands:
         self._journal = journal
         self._participant = participant
         self._running: set[int] = set()
+        self._held = False
+        journal.subscribe(self._follow_the_clock)
 
     async def run(self, command: str, timeout: float | None, by: str) -> dict[str, Any]:
         """Run `command` in bash in the work folder; the whole process group ends with it or after `timeout` seconds.
@@ -45,6 +50,8 @@ class Commands:
             start_new_session=True,
         )
         self._running.add(process.pid)
+        if self._held:
+            _signal_tree(process.pid, signal.SIGSTOP)
         output = _Output(self._place())
         try:
             timed_out = await _read_all(process, output, timeout)
@@ -76,6 +83,22 @@ class Commands:
         folder = self._record.folder / "commands"
         folder.mkdir(exist_ok=True)
         return folder / f"{self._journal.state.commands}-{time.monotonic_ns():x}.out"
+
+    def _follow_the_clock(self, event: Event, _line: bytes) -> None:
+        """Hold commands while the clock stands: what they do then would cost no time."""
+        if isinstance(event.body, ClockPaused):
+            self._held = True
+            self.hold()
+        elif self._held and self._journal.state.phase is not Phase.PAUSED:
+            self._held = False
+            for group in tuple(self._running):
+                _signal_tree(group, signal.SIGCONT)
+
+    def hold(self) -> None:
+        """Stop whatever runs, if the clock stands; again and again, for a process may have been born meanwhile."""
+        if self._held:
+            for group in tuple(self._running):
+                _signal_tree(group, signal.SIGSTOP)
 
     def kill_all(self) -> None:
         """End every command that still runs: the deadline has come."""
@@ -129,6 +152,16 @@ async def _read_all(process: asyncio.subprocess.Process, output: _Output, timeou
     return False
 
 
+def _signal_tree(root: int, number: signal.Signals) -> None:
+    """Send a signal to a command and all its descendants, parents first: sandboxes and daemons leave the group."""
+    with contextlib.suppress(psutil.Error):
+        top = psutil.Process(root)
+        for process in (top, *top.children(recursive=True)):
+            with contextlib.suppress(psutil.Error):
+                process.send_signal(number)
+
+
 def kill_group(group: int) -> None:
+    _signal_tree(group, signal.SIGKILL)
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, signal.SIGKILL)

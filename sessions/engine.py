@@ -56,6 +56,8 @@ SURVEY_MS = 3_600_000
 """How long a finished session waits for its survey before it closes without."""
 LATE_MS = 30_000
 """A silence longer than this is an interruption."""
+LARGEST_USAGE = 10**12
+"""Tokens or dollars of one report."""
 
 
 class Engine:
@@ -159,6 +161,8 @@ class Engine:
 
     def alarm(self, part: Part, reason: str, light: Light = Light.RED) -> None:
         """Turn a light, once for each change."""
+        if self.state.phase is Phase.CLOSED:
+            return
         known = self.state.health.get(part)
         if known is None and light is Light.GREEN:
             return
@@ -346,6 +350,11 @@ class Engine:
         self.journal.append(MessageAcknowledged(number), by)
 
     def usage(self, report: UsageReported, by: str) -> None:
+        figures = (report.input_tokens, report.output_tokens, report.dollars or 0)
+        if not all(0 <= figure <= LARGEST_USAGE for figure in figures):
+            raise Refusal(
+                f"usage: every figure must lie between 0 and {LARGEST_USAGE:,}", Fault.BAD_PARAMETERS
+            )
         self.journal.append(report, by)
 
     # --- what proctors do ---------------------------------------------------------------------------------

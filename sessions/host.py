@@ -143,6 +143,7 @@ class Host:
         self.engine.tick()
         self._ticks += 1
         self.shells.look()
+        self.commands.hold()
         if self._ticks % SLOW_TICKS == 1:
             self._look_at_disk()
             self._look_at_telemetry()

@@ -7,6 +7,7 @@ import contextlib
 import secrets
 import shutil
 import time
+import traceback
 from collections.abc import AsyncIterator
 from hashlib import sha256
 from pathlib import Path
@@ -104,6 +105,9 @@ class ScoreQueue:
             number, snapshot = await self._waiting.get()
             try:
                 await self._score(number, snapshot)
+            except OSError:
+                # The log took no result: the scoring stays pending, and the next host takes it up.
+                traceback.print_exc()
             finally:
                 self._waiting.task_done()
 
@@ -114,13 +118,20 @@ class ScoreQueue:
         elif number in self._cancelled:
             answer = _cancelled()
         else:
-            answer = await self._attempt(number, snapshot)
-            if answer.died:
-                answer = await self._attempt(number, snapshot)
+            answer = await self._answered(number, snapshot)
         report = answer.score or ScoreReport.rejected(
             ScoreStatus.INFRASTRUCTURE, f"the scorer broke; this does not count against you: {answer.fault}"
         )
         self._write(number, snapshot, report, time.monotonic() - began)
+
+    async def _answered(self, number: int, snapshot: SnapshotTaken) -> Answer:
+        """Score, once more if the scorer died; what breaks on the way, as a full disk, ends this scoring and no other."""
+        try:
+            answer = await self._attempt(number, snapshot)
+            return await self._attempt(number, snapshot) if answer.died else answer
+        except Exception as error:  # noqa: BLE001
+            traceback.print_exc()
+            return Answer(fault=f"{type(error).__name__}: {error}")
 
     async def _attempt(self, number: int, snapshot: SnapshotTaken) -> Answer:
         folder = self._record.score_folder(number)

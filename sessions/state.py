@@ -297,6 +297,8 @@ def apply(state: SessionState | None, event: Event) -> SessionState:
             last=now,
             last_seq=event.seq,
         )
+    if state.phase is Phase.CLOSED:
+        raise EventImpossible(f"{event.kind} (seq {event.seq}) stands after the session was closed")
     step = _STEPS.get(type(event.body))
     if step is None:
         raise EventImpossible(f"{event.kind} does not belong in a session's log")

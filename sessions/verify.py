@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from environments.contract import ScoreReport, ScoreStatus
 from sessions.closing import record_digest
 from sessions.events import Event, Interrupted, SessionClosed, SessionOpened, ShellClosed, ShellOpened
 from sessions.log import FIRST_PREV, LogDamaged, iter_chain, lines_of
@@ -152,8 +153,18 @@ def _scores(record: Record, state: SessionState) -> Iterator[str]:
         report = record.score_folder(row.number) / "report.json"
         if not report.exists():
             yield f"the report of score {row.number} is missing"
-        elif sha256(report.read_bytes()).hexdigest() != row.details_sha256:
+        elif sha256(content := report.read_bytes()).hexdigest() != row.details_sha256:
             yield f"the report of score {row.number} was changed after it was recorded"
+        elif _reported(content) != (row.status, row.raw, row.message):
+            yield f"score {row.number} says something else than its report"
+
+
+def _reported(content: bytes) -> tuple[ScoreStatus, float | None, str] | None:
+    try:
+        report = msgspec.json.decode(content, type=ScoreReport)
+    except msgspec.DecodeError:
+        return None
+    return report.status, report.raw, report.message
 
 
 def _snapshots(record: Record, state: SessionState, *, deep: bool) -> Iterator[str]:

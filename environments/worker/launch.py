@@ -114,7 +114,7 @@ def _describe(error: BaseException, roots: tuple[Path, ...]) -> dict[str, Any]:
         traceback.print_exception(error)
         sys.stderr.flush()
     try:
-        text = str(error)[:2000]
+        text = str(error)[:2000].encode("utf-8", "replace").decode()
     except BaseException:  # noqa: BLE001  (as above)
         text = ""
     places = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
@@ -126,7 +126,8 @@ def _describe(error: BaseException, roots: tuple[Path, ...]) -> dict[str, Any]:
             if file.startswith(f"{root}/"):
                 where = f"{file[len(str(root)) + 1 :]}:{line}"
     memory = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
-    return {"type": type(error).__name__, "text": text, "where": where, "memory": memory}
+    name = type(error).__name__.encode("utf-8", "replace").decode()
+    return {"type": name, "text": text, "where": where, "memory": memory}
 
 
 def _limit(limits: Mapping[str, int]) -> None:

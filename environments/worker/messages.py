@@ -168,6 +168,9 @@ def _read_header(raw: bytes, blobs_size: int) -> tuple[str, dict[str, Any], list
     """Decode a header and check that its blob sizes are whole, named once and add up."""
     try:
         header = json.loads(raw, parse_constant=_no_constant)
+        json.dumps(
+            header, ensure_ascii=False
+        ).encode()  # refuses lone surrogates: nobody could write them down
         kind, body, blobs = header["kind"], header["body"], header["blobs"]
         sizes = [(name, size) for name, size in blobs]
     except (ValueError, TypeError, KeyError, RecursionError) as error:

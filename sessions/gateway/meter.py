@@ -48,14 +48,15 @@ class Meter:
     def reserve(self, request: dict[str, Any]) -> Reservation:
         """Set the worst case of `request` aside.
 
-        A token is at least one byte of its text, so the request's bytes bound its tokens from above.
+        A token is at least one byte of its text, so the request's bytes bound its tokens from above. Every prompt of a list
+        is completed `n` times.
 
         Raises:
             BudgetSpent: what is left does not cover it; says which limit and how much is left.
         """
         model = str(request["model"])
-        answer = largest_answer(request, self.budget) * int(request.get("n") or 1)
-        asked = len(msgspec.json.encode(request.get("messages") or request.get("prompt") or ""))
+        answer = largest_answer(request, self.budget) * int(request.get("n") or 1) * _prompts(request)
+        asked = len(msgspec.json.encode(request))
         worst = Spent(1, asked + answer, self.dollars(model, asked, answer))
         self._require_room(worst)
         self._reserved = self._reserved.plus(worst)
@@ -93,6 +94,13 @@ class Meter:
     def dollars(self, model: str, asked: int, answered: int) -> float:
         price = self.budget.models[model]
         return (asked * price.input + answered * price.output) / 1e6
+
+
+def _prompts(request: dict[str, Any]) -> int:
+    """Return how many prompts a request holds: one, unless it is a list of texts or of token lists."""
+    prompt = request.get("prompt")
+    several = isinstance(prompt, list) and not all(isinstance(token, int) for token in prompt)
+    return max(1, len(prompt)) if several and isinstance(prompt, list) else 1
 
 
 def largest_answer(request: dict[str, Any], budget: ModelBudget) -> int:

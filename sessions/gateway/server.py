@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 
 LARGEST_REQUEST = 8 * 1024 * 1024
 PATHS = ("chat/completions", "completions")
+FIELDS = frozenset({
+    "model", "messages", "prompt", "suffix", "echo", "max_tokens", "max_completion_tokens", "n", "best_of",
+    "stream", "temperature", "top_p", "top_k", "min_p", "stop", "seed", "logprobs", "top_logprobs",
+    "logit_bias", "presence_penalty", "frequency_penalty", "response_format", "tools", "tool_choice",
+    "parallel_tool_calls", "reasoning_effort", "user",
+})  # fmt: skip
+"""What a request may say: everything else could cost more than is reserved, as another model to fall back on."""
 OnCall = Callable[[str, int, int, float], None]
 """Told of each answered call: model, input tokens, output tokens, dollars."""
 
@@ -163,6 +170,15 @@ def _decoded(body: bytes, budget: ModelBudget) -> dict[str, Any]:
         raise ValueError(
             f"model {wanted.get('model')!r} is not offered; there are {', '.join(budget.models)}"
         )
+    wanted = {key: value for key, value in wanted.items() if value is not None}
+    if unknown := sorted(wanted.keys() - FIELDS):
+        raise ValueError(
+            f"{', '.join(unknown)[:200]}: not passed on by this gateway; there are {', '.join(sorted(FIELDS))}"
+        )
+    if _more_than_text(wanted.get("messages")):
+        raise ValueError(
+            "messages may hold text only: what pictures, sound and files cost is not known beforehand"
+        )
     if wanted.get("stream"):
         raise ValueError("streamed answers cannot be metered; ask with stream=false")
     count = wanted.get("n", 1) or 1
@@ -175,7 +191,17 @@ def _decoded(body: bytes, budget: ModelBudget) -> dict[str, Any]:
         if asked is not None and (not isinstance(asked, int) or asked < 1):
             raise ValueError(f"{name} must be a whole number above 0, not {asked!r}")
     name = "max_completion_tokens" if wanted.get("max_completion_tokens") else "max_tokens"
-    return {**wanted, name: largest_answer(wanted, budget)}
+    bounded = {name: largest_answer(wanted, budget)}
+    return {key: value for key, value in wanted.items() if not key.startswith("max_")} | bounded
+
+
+def _more_than_text(messages: Any) -> bool:
+    """Whether a message holds a part that is no text."""
+    contents = (
+        [m.get("content") for m in messages if isinstance(m, dict)] if isinstance(messages, list) else []
+    )
+    parts = [part for content in contents if isinstance(content, list) for part in content]
+    return any(not isinstance(part, dict) or part.get("type") not in ("text", "refusal") for part in parts)
 
 
 def _usage(body: dict[str, Any]) -> dict[str, Any] | None:

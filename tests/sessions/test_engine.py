@@ -14,6 +14,7 @@ from sessions.events import (
     ScoringTime,
     SessionPolicy,
     SnapshotReason,
+    UsageReported,
 )
 from sessions.log import read_log
 from sessions.protocol import Refusal
@@ -325,3 +326,30 @@ async def test_a_failed_snapshot_is_an_event_and_its_score_is_our_fault(make: Ma
 async def test_a_scorer_may_not_report_a_number_that_is_none() -> None:
     with pytest.raises(ValueError, match="finite"):
         ScoreReport.valid(float("nan"), "")
+
+
+async def test_usage_that_no_reader_could_add_up_is_refused(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    await bench.running()
+    for figure in (-1, 2**63):
+        with pytest.raises(Refusal, match="every figure must lie"):
+            bench.engine.usage(UsageReported("model", figure, 0), ME)
+    await bench.die()
+
+
+async def test_a_scoring_that_breaks_on_our_side_does_not_end_the_queue(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Bench(tmp_path, valid(1.5))
+    await bench.running()
+    with monkeypatch.context() as patch:
+        patch.setattr(SnapshotStore, "checkout", _no_room)
+        await bench.scored("while the disk is full")
+    await bench.scored("afterwards")
+    statuses = [row.status for row in bench.engine.state.scores[1:]]
+    assert statuses == [ScoreStatus.INFRASTRUCTURE, ScoreStatus.VALID]
+    await bench.die()
+
+
+def _no_room(*_: object) -> None:
+    raise OSError(28, "No space left on device")

@@ -93,6 +93,11 @@ async def test_a_call_is_passed_on_metered_told_and_logged_whole(start: Callable
         ({"n": "many"}, "from 1 to 128"),
         ({"best_of": 20}, "best_of"),
         ({"max_tokens": -1}, "above 0"),
+        ({"models": ["small", "large"]}, "models: not passed on"),
+        (
+            {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]},
+            "text only",
+        ),
     ],
 )
 async def test_what_cannot_be_metered_is_refused_in_words(
@@ -132,6 +137,27 @@ async def test_a_longer_answer_than_allowed_is_never_asked_for(start: Callable[.
     await bench.ask(max_tokens=100_000)
     await bench.ask()
     assert [request["max_tokens"] for request in bench.upstream.requests] == [64, 64]
+
+
+async def test_only_one_bound_of_an_answers_length_is_passed_on(start: Callable[..., Any]) -> None:
+    bench = await start(largest_answer=64)
+    await bench.ask(max_tokens=100_000, max_completion_tokens=10)
+    (request,) = bench.upstream.requests
+    assert request["max_completion_tokens"] == 10
+    assert "max_tokens" not in request
+
+
+async def test_every_prompt_of_a_list_is_reserved_for(start: Callable[..., Any]) -> None:
+    bench = await start(tokens=5000, largest_answer=100)
+    assert (await bench.ask(prompt=["a"] * 10, max_tokens=100))[0] == 200
+    assert (await bench.ask(prompt=["a"] * 100, max_tokens=100))[0] == 402
+    assert (await bench.ask(prompt=[1] * 100, max_tokens=100))[0] == 200
+
+
+async def test_a_long_text_beside_short_messages_is_reserved_for(start: Callable[..., Any]) -> None:
+    bench = await start(tokens=5000, largest_answer=100)
+    assert (await bench.ask(prompt="a" * 6000))[0] == 402
+    assert (await bench.ask(tools=[{"name": "a" * 6000}]))[0] == 402
 
 
 async def test_an_answer_without_usage_costs_its_worst(start: Callable[..., Any]) -> None:

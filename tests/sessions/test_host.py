@@ -52,6 +52,21 @@ def test_a_session_from_start_to_a_sound_closed_record(session: Live) -> None:
     assert state.counted.number == 1
 
 
+def test_commands_stand_while_the_clock_stands(session: Live) -> None:
+    session.begin()
+    ticks = session.work / "ticks"
+    loop = "until [ -e enough ]; do echo >> ticks; sleep 0.01; done"
+    session.ask("exec", command=f"setsid bash -c '{loop}' & wait", background=True)
+    until(lambda: ticks.exists() and ticks.stat().st_size > 3)
+    session.ask("pause", reason="break")
+    standing = ticks.stat().st_size
+    changed = session.ask("changed")  # a walk over the work folder: time for a command that runs to show it
+    assert ticks.stat().st_size == standing, changed
+    session.ask("resume")
+    until(lambda: ticks.stat().st_size > standing)
+    (session.work / "enough").touch()
+
+
 def test_sockets_are_their_owners_alone(session: Live) -> None:
     for path in (session.record.participant_socket, session.record.proctor_socket):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600

@@ -78,7 +78,8 @@ def test_a_log_written_anew_with_a_better_score(closed: Record) -> None:
     lines = events(closed)
     lines[index_of(lines, "score_recorded")]["body"]["raw"] = 0.5
     write_rechained(closed, lines)
-    assert "another score" in first_problem(closed) or "signature" in first_problem(closed)
+    assert "something else than its report" in first_problem(closed)
+    assert any("another score" in problem for problem in verify(closed).problems)
 
 
 def test_a_log_written_anew_with_an_edited_note(closed: Record) -> None:
@@ -94,6 +95,22 @@ def test_a_log_written_anew_and_its_signature_taken_off(closed: Record) -> None:
     lines[-1]["body"]["signature"] = None
     write_rechained(closed, lines)
     assert "not signed" in first_problem(closed)
+
+
+def test_a_log_written_anew_with_an_event_after_its_end_that_hides_the_signature(closed: Record) -> None:
+    lines = events(closed)
+    lines[index_of(lines, "note_written")]["body"]["text"] = "something else"
+    last = lines[-1]
+    lines.append(last | {"seq": last["seq"] + 1, "kind": "heartbeat", "body": {}})
+    write_rechained(closed, lines)
+    assert "after the session was closed" in first_problem(closed)
+
+
+def test_a_score_that_says_something_else_than_its_report(closed: Record) -> None:
+    lines = events(closed)
+    lines[index_of(lines, "score_recorded")]["body"]["message"] = "a flattering message"
+    write_rechained(closed, lines)
+    assert any("something else than its report" in problem for problem in verify(closed).problems)
 
 
 def test_a_log_signed_with_somebody_elses_key(closed: Record) -> None:
