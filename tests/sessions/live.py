@@ -4,10 +4,11 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from environments import assets
@@ -83,7 +84,12 @@ class Live:
         (self.work / "solution.py").write_text(f"def predict(xs):\n    return [{expression} for x in xs]\n")
 
     def close(self) -> None:
+        """Leave no process behind, recorders that outlive their host included."""
         stop_host(self.record)
+        for process in psutil.process_iter(["cmdline"]):
+            if any(str(self.record.folder) in word for word in process.info["cmdline"] or ()):
+                with suppress(psutil.Error):
+                    process.kill()
 
 
 def prepare(environment: Path, home: Path) -> None:
