@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import shutil
 import tarfile
 import tempfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
@@ -87,12 +89,28 @@ def take_in(archive: Path, store: Store) -> Record:
     return Record(place)
 
 
+def _extract(content: tarfile.TarFile, into: Path) -> None:
+    """Write plain files and folders below `into`; anything else is no part of a record."""
+    members = content.getmembers()
+    for member in members:
+        path = PurePosixPath(member.name)
+        if not (member.isreg() or member.isdir()) or path.is_absolute() or ".." in path.parts:
+            raise tarfile.ExtractError(f"{member.name!r} is neither a file nor a folder of a record")
+        _anonymous(member).mode &= 0o755
+    if hasattr(tarfile, "data_filter"):
+        content.extractall(into, members, filter="data")
+    else:  # Python before 3.11.4, as in Debian 12
+        content.extractall(into, members)  # noqa: S202 - each was looked at above
+
+
 def _unpack(archive: Path, into: Path) -> Path:
     into.mkdir()
     try:
-        with tarfile.open(archive, "r:gz") as content:
-            content.extractall(into, filter="data")
-    except (tarfile.TarError, EOFError, OSError) as error:
+        with gzip.open(archive) as stream, tarfile.open(fileobj=stream, mode="r:") as content:
+            _extract(content, into)
+            while stream.read(1 << 20):  # to the checksum at its end
+                pass
+    except (tarfile.TarError, zlib.error, EOFError, OSError) as error:
         raise BundleRefused(f"{archive} is no bundle, or is cut off: {error}") from error
     tops = list(into.iterdir())
     if len(tops) != 1 or not tops[0].is_dir():

@@ -84,6 +84,21 @@ def test_an_archive_that_climbs_out_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "escaped").exists()
 
 
+@pytest.mark.parametrize("filtered", [True, False])
+def test_a_record_comes_in_and_a_link_does_not_on_every_python(
+    closed: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filtered: bool
+) -> None:
+    if not filtered:  # Python before 3.11.4
+        monkeypatch.delattr(tarfile, "data_filter", raising=False)
+    assert verify(take_in(bundle(closed, tmp_path), Store(tmp_path / "b"))).sound
+    evil = tmp_path / "evil.rebench.tar.gz"
+    (tmp_path / "link").symlink_to("/etc")
+    with tarfile.open(evil, "w:gz") as archive:
+        archive.add(tmp_path / "link", arcname="s-000000/link")
+    with pytest.raises(BundleRefused, match="neither a file nor a folder"):
+        take_in(evil, Store(tmp_path / "c"))
+
+
 def test_a_live_session_is_not_bundled(tmp_path: Path) -> None:
     with live(tmp_path) as session:
         session.begin()
