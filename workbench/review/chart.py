@@ -43,7 +43,7 @@ def score_chart(
     parts = [
         *_axes(scale, label),
         *_anchor_lines(scale, anchors),
-        _best_line(scale, valid, direction),
+        _best_line(scale, valid, direction, min(budget_ms, max(row.elapsed_ms for row in rows))),
         *_points(scale, rows, direction),
     ]
     title = escape(f"{label}, {direction} is better")
@@ -60,10 +60,19 @@ def _axes(scale: _Scale, label: str) -> Iterator[str]:
         y = scale.y(value)
         yield f'<line class="grid" x1="{LEFT}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}"/>'
         yield f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{value:g}</text>'
-    for step in range(5):
-        elapsed = scale.budget_ms * step // 4
+    for elapsed in _time_ticks(scale.budget_ms):
         yield f'<text x="{scale.x(elapsed):.1f}" y="{bottom + 18}" text-anchor="middle">{duration(elapsed)}</text>'
     yield f'<text class="label" x="{LEFT}" y="{TOP - 4}">{escape(label)}</text>'
+
+
+MINUTES = (0.25, 0.5, 1, 2, 5, 10, 15, 20, 30, 60, 120, 180, 240, 480, 720, 1440)
+
+
+def _time_ticks(span_ms: int) -> range:
+    """Return at most six round times from the start on."""
+    wanted = span_ms / 5
+    step = next((int(m * 60_000) for m in MINUTES if m * 60_000 >= wanted), math.ceil(wanted))
+    return range(0, span_ms + 1, step)
 
 
 def _ticks(low: float, high: float) -> list[float]:
@@ -84,7 +93,7 @@ def _anchor_lines(scale: _Scale, anchors: Anchors | None) -> Iterator[str]:
         yield f'<text class="{name}" x="{WIDTH - RIGHT + 6}" y="{y + 4:.1f}">{name}</text>'
 
 
-def _best_line(scale: _Scale, valid: Sequence[ScoreRow], direction: Direction) -> str:
+def _best_line(scale: _Scale, valid: Sequence[ScoreRow], direction: Direction, until_ms: int) -> str:
     points: list[str] = []
     best: float | None = None
     for row in valid:
@@ -95,6 +104,8 @@ def _best_line(scale: _Scale, valid: Sequence[ScoreRow], direction: Direction) -
         if best is None or direction.better(row.raw, best):
             best = row.raw
         points.append(f"{x:.1f},{scale.y(best):.1f}")
+    assert best is not None
+    points.append(f"{scale.x(until_ms):.1f},{scale.y(best):.1f}")
     return f'<polyline class="best" points="{" ".join(points)}"/>'
 
 

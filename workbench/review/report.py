@@ -146,7 +146,9 @@ def _score_line(record: Record, row: ScoreRow, before: ScoreRow | None, *, count
     colour = "good" if status == "valid" else "warn"
     words = "".join(f'<div class="text">{_(text)}</div>' for text in (row.note, row.message) if text)
     cells = "".join(f'<td class="n">{_(n)}</td>' for n in numbers)
-    cells += f'<td class="{colour}">{status}</td><td><code>{(row.commit or DASH)[:10]}</code></td>'
+    cells += (
+        f'<td class="w {colour}">{status}</td><td class="w"><code>{(row.commit or DASH)[:10]}</code></td>'
+    )
     cells += f'<td class="n">{DASH if row.seconds is None else f"{row.seconds:.1f}"}</td>'
     cells += f"<td>{words}{_changes(record, row, before)}</td>"
     return f"<tr{' class=counts' if counts else ''}>{cells}</tr>"

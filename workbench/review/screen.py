@@ -32,6 +32,16 @@ MINUTE = 60_000
 TALL = 34
 """Rows from which the whole timeline is shown."""
 
+REPLAY_KEYS = (
+    ("space", "play, stop"), ("- +", "slower, faster"), (":", "go to a time of the session"),
+    ("[ ]", "score before, next score"), (", .", "event before, next event"), ("{ }", "snapshot before, next snapshot"),
+    ("shift+← shift+→", "a minute back, a minute on"), ("e", "all events; enter goes to one"),
+    ("D", "what the snapshot changed"), ("T", "the recorded terminal"), ("enter  d", "details and diff of the score under the cursor"),
+    ("b", "brief, with contents and search"), ("l  z", "chart: logarithmic, zoom"),
+    ("1 2 3 4 5", "overview, brief, notes, files, machine"), ("tab", "next panel"), ("↑ ↓ j k", "move or scroll"),
+    ("q", "quit"),
+)  # fmt: skip
+
 
 class ReplayScreen(MainScreen):
     """The main screen with a timeline under it."""
@@ -192,6 +202,7 @@ class EventsPage(Screen[int]):
         here = self._source.moment.index
         # Here and not in a style sheet, where the app's rule for all lists would win.
         listed.styles.height, listed.styles.max_height = "1fr", "100%"
+        listed.styles.border = ("none", "transparent")
         listed.highlighted = max((place for place, n in enumerate(shown) if n <= here), default=0)
         yield Words([(("  event  at       chained to  by              what", Tone.MUTED),)])
         yield listed
@@ -212,6 +223,15 @@ class EventsPage(Screen[int]):
         self.dismiss(None)
 
 
+class ReplayKeysPage(Dialog[None]):
+    """Every key of the replay."""
+
+    title_text = "Keys of the replay"
+
+    def body(self) -> Iterable[Widget]:
+        yield Words([((f"{key:<18}", Tone.KEY), (what, Tone.TEXT)) for key, what in REPLAY_KEYS])
+
+
 class ReplayApp(WorkbenchApp):
     """The workbench over a record."""
 
@@ -221,6 +241,9 @@ class ReplayApp(WorkbenchApp):
 
     def main_screen(self) -> MainScreen:
         return ReplayScreen(self._replay)
+
+    def action_keys(self) -> None:
+        self.push_screen(ReplayKeysPage())
 
     def _open_page_of(self, view: View) -> None:
         """Open no page for a phase: they ask the participant for something, and here is none."""

@@ -8,7 +8,7 @@ from workbench.review.moments import Film
 from workbench.review.replaying import ReplaySource
 from workbench.review.words import describe
 from workbench.tui.ink import SPARKS, Line, Span, Tone, beside, cells, heading
-from workbench.tui.text import one_line
+from workbench.tui.text import cut, one_line
 from workbench.tui.view import View
 from workbench.tui.widgets.drawing import Drawing
 from workbench.tui.words import clock_time
@@ -117,7 +117,10 @@ class Timeline(Drawing):
         axis, moment = self._axis, source.moment
         cursor = axis.cell(moment.position)
         happened = f"{moment.index + 1}/{len(source.film.events)}  {one_line(describe(moment.event))}"
-        title = heading("REPLAY", width, detail=happened, right=self._speed())
+        speed = self._speed()
+        # A heading leaves out a detail for which it has no room.
+        detail = cut(happened, max(0, width - cells(speed) - len("REPLAY") - 5))
+        title = heading("REPLAY", width, detail=detail, right=speed)
         track = _with_cursor(axis.track, cursor)
         if height < FULL_HEIGHT:
             return [title, _with_cursor(axis.scores_on_track(), cursor), self._figures(width)][:height]

@@ -7,11 +7,12 @@ from collections.abc import Callable
 
 import pytest
 
+from sessions.events import NoteWritten
 from sessions.protocol import PARTICIPANT_METHODS, PROCTOR_METHODS, Refusal
 from tests.workbench.cli.conftest import Story
 from workbench.review.moments import Film
 from workbench.review.replaying import ReplaySource, any_score
-from workbench.review.screen import EventsPage, GoTo, ReplayApp, ReplayScreen
+from workbench.review.screen import EventsPage, GoTo, ReplayApp, ReplayKeysPage, ReplayScreen
 
 Told = Callable[..., Story]
 HARMLESS = {"hello", "status", "brief", "history", "diff", "changed", "details", "events"}
@@ -106,6 +107,23 @@ async def test_playing_reaches_the_end_and_cuts_idle_time_short(story: Told) -> 
     await asyncio.wait_for(stopped.wait(), 20)
     assert source.moment.position == source.film.length
     await source.close()
+
+
+async def test_a_long_event_is_cut_in_the_heading_and_not_left_out(story: Told) -> None:
+    told = story().begin().note("many words " * 40).close()
+    app = _app(source := ReplaySource(told.record, Film.read(told.record.log)))
+    noted = next(n for n, event in enumerate(source.film.events) if isinstance(event.body, NoteWritten))
+    source.go(source.film.after(noted))
+    async with app.run_test(size=(100, 40)) as pilot:
+        await pilot.pause()
+        assert "many words" in _screen(app).timeline.text().splitlines()[0]
+
+
+async def test_the_question_mark_lists_the_keys_of_the_replay(story: Told) -> None:
+    app = _app(_source(story))
+    async with app.run_test(size=(100, 40)) as pilot:
+        await pilot.press("question_mark")
+        assert isinstance(app.screen, ReplayKeysPage)
 
 
 async def test_space_plays_and_stops(story: Told) -> None:
