@@ -185,7 +185,7 @@ def _losses(
             seed=keys.mask_seed,
         )
         if name == "scoring":
-            refuse_dependence(graph, placed, rows, settings.batch, deadline)
+            refuse_dependence(graph, placed, rows, settings.batch, seed=keys.mask_seed, deadline=deadline)
 
         def tell(fraction: float, done: int = done, count: int = count) -> None:
             report(Progress(stage="evaluating", fraction=0.2 + 0.8 * (done + fraction * count) / total))

@@ -18,15 +18,24 @@ from torch.nn import functional
 from environments.restricted_mlm.graph import Graph
 from environments.restricted_mlm.interpret import run_graph
 
-PROBE_ROWS = 8
 LARGEST_SHIFT = 0.05
-"""In nats: how far the mean loss of a few rows may move when their neighbours or the arithmetic's width change."""
+"""In nats: how far the mean loss of a batch may move when each row is alone or the arithmetic is shaken."""
 LARGEST_NOISE = 0.25
-"""In nats: how far single tokens' losses may move on average in wider arithmetic; bfloat16 moves them by about 0.03."""
+"""In nats: how far single tokens' losses may move on average in shaken arithmetic; bfloat16 moves them by about 0.03."""
 
 
 class EvaluationRefused(Exception):
     """The model's answers cannot be scored; the message is for the participant."""
+
+
+class NotFinite(EvaluationRefused):
+    """Logits or losses are NaN or infinite."""
+
+
+_ROUNDING = (
+    "the logits change when the same graph is computed with other rounding; "
+    "a model may not compute with rounding errors"
+)
 
 
 class EvaluationTimedOut(Exception):
@@ -142,32 +151,40 @@ def _single_threaded() -> Iterator[None]:
 
 
 def refuse_dependence(
-    graph: Graph, weights: Mapping[str, Tensor], rows: MaskedRows, batch: int, deadline: float = math.inf
+    graph: Graph,
+    weights: Mapping[str, Tensor],
+    rows: MaskedRows,
+    batch: int,
+    *,
+    seed: int,
+    deadline: float = math.inf,
 ) -> None:
     """Refuse a model whose answer for a row depends on the other rows, or lives on rounding.
 
-    A few rows are computed in a full batch, by themselves, and by themselves in float64; the losses must agree.
+    One batch is computed together, row by row, and in shaken arithmetic (see `run_graph`); the losses must agree. All its
+    rows take part, for a graph can tell the first few of a batch from the others.
 
     Raises:
         EvaluationRefused: they do not.
+        EvaluationTimedOut: the deadline passed.
         NodeFailed: an operation refuses its inputs.
     """
-    few = _take(rows, slice(0, PROBE_ROWS))
+    crowd = _take(rows, slice(0, batch))
+    single = [_take(crowd, slice(i, i + 1)) for i in range(len(crowd.ids))]
     with _single_threaded():
-        crowd = _hidden_losses(graph, weights, _take(rows, slice(0, max(batch, 2 * PROBE_ROWS))), deadline)
-        alone = _hidden_losses(graph, weights, few, deadline)
-        wide = _hidden_losses(graph, weights, few, deadline, widen=True)
-    among = crowd[: len(alone)]
-    if float((among - alone).abs().mean()) > LARGEST_SHIFT:
-        raise EvaluationRefused(
-            "the logits of a row change with the other rows of the batch; each row must be computed by itself"
-        )
-    moved = wide - alone
+        among = _hidden_losses(graph, weights, crowd, deadline)
+        alone = torch.cat([_hidden_losses(graph, weights, row, deadline) for row in single])
+        if float((among - alone).abs().mean()) > LARGEST_SHIFT:
+            raise EvaluationRefused(
+                "the logits of a row change with the other rows of the batch; each row must be computed by itself"
+            )
+        try:
+            shaken = _hidden_losses(graph, weights, crowd, deadline, shake_seed=seed)
+        except NotFinite as error:
+            raise EvaluationRefused(_ROUNDING) from error
+    moved = shaken - among
     if float(moved.mean().abs()) > LARGEST_SHIFT or float(moved.abs().mean()) > LARGEST_NOISE:
-        raise EvaluationRefused(
-            "the logits change when the same graph is computed in float64; "
-            "a model may not compute with rounding errors"
-        )
+        raise EvaluationRefused(_ROUNDING)
 
 
 def _take(rows: MaskedRows, part: slice) -> MaskedRows:
@@ -175,7 +192,12 @@ def _take(rows: MaskedRows, part: slice) -> MaskedRows:
 
 
 def _hidden_losses(
-    graph: Graph, weights: Mapping[str, Tensor], rows: MaskedRows, deadline: float, *, widen: bool = False
+    graph: Graph,
+    weights: Mapping[str, Tensor],
+    rows: MaskedRows,
+    deadline: float,
+    *,
+    shake_seed: int | None = None,
 ) -> Tensor:
     """Return the loss of each hidden token [hidden], in the order of the rows."""
 
@@ -184,16 +206,17 @@ def _hidden_losses(
             raise EvaluationTimedOut
 
     device = next((tensor.device for tensor in weights.values()), torch.device("cpu"))
+    shake = None if shake_seed is None else torch.Generator(device).manual_seed(shake_seed)
     logits = run_graph(
-        graph, weights, rows.ids.to(device), observe=watch_the_clock, widen=widen
+        graph, weights, rows.ids.to(device), observe=watch_the_clock, shake=shake
     )  # [rows, length, vocabulary]
     if not isinstance(logits, Tensor) or logits.shape[:2] != rows.ids.shape or logits.dim() != 3:
         raise EvaluationRefused(
             "the model does not return logits [batch, length, vocabulary] for every batch size"
         )
     chosen = logits[rows.hidden.to(device)]  # [hidden, vocabulary]
-    chosen = chosen if widen else chosen.float()
+    chosen = chosen.float() if shake is None else chosen
     losses = functional.cross_entropy(chosen, rows.targets[rows.hidden].to(device), reduction="none")
     if not bool(torch.isfinite(losses).all()):
-        raise EvaluationRefused("the logits hold numbers that are not finite, or too large to compare")
+        raise NotFinite("the logits hold numbers that are not finite, or too large to compare")
     return losses.double().cpu()

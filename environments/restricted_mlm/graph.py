@@ -6,6 +6,7 @@ A captured model is two files: `graph.json` (this format) and `weights.safetenso
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import msgspec
 
@@ -17,6 +18,9 @@ LARGEST_GRAPH_BYTES = 16 * 2**20
 LARGEST_GRAPH_NODES = 20_000
 INPUT = "ids"
 """The name that stands for the token ids."""
+
+LARGEST_TEXT = 1000
+"""Characters of any one text in a node; texts end up in messages."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,299}")
 
@@ -95,13 +99,17 @@ def decode_graph(content: bytes) -> Graph:
     known: set[str] = set()
     for name in (INPUT, *graph.weights):
         _define(name, known)
+    for key in graph.weights.values():
+        _plain(key)
     for node in graph.nodes:
+        for text in _texts(node):
+            _plain(text)
         for ref in node_refs(node):
             if ref not in known:
-                raise GraphInvalid(f"{node.name} ({node.op}) uses {ref!r} before it is defined")
+                raise GraphInvalid(f"{node.op} uses {ref[:40]!r} before it is defined")
         _define(node.name, known)
     if graph.output not in known:
-        raise GraphInvalid(f"the output {graph.output!r} is not defined")
+        raise GraphInvalid(f"the output {graph.output[:40]!r} is not defined")
     return graph
 
 
@@ -114,7 +122,24 @@ def node_refs(node: Node) -> list[str]:
     return found
 
 
+def _texts(node: Node) -> Iterator[str]:
+    yield node.op
+    yield node.where or ""
+    yield from node.keywords
+    for argument in (*node.arguments, *node.keywords.values()):
+        for part in argument if isinstance(argument, list) else [argument]:
+            if isinstance(part, str):
+                yield part
+            elif isinstance(part, ElementType):
+                yield part.name
+
+
+def _plain(text: str) -> None:
+    if len(text) > LARGEST_TEXT or not text.isprintable():
+        raise GraphInvalid(f"the text {text[:40]!r} is too long or not printable")
+
+
 def _define(name: str, known: set[str]) -> None:
     if not _NAME.fullmatch(name) or name in known:
-        raise GraphInvalid(f"{name!r} is not a fresh name")
+        raise GraphInvalid(f"{name[:40]!r} is not a fresh name")
     known.add(name)

@@ -15,6 +15,7 @@ from environments.restricted_mlm.operations import (
     Operation,
     OperationRefused,
     Parameter,
+    Role,
 )
 
 ELEMENT_TYPES: dict[str, torch.dtype] = {
@@ -35,6 +36,12 @@ Computed = Tensor | list[Tensor] | int
 Observe = Callable[[Node, Operation, dict[str, Any], Computed], None]
 
 
+SHAKE = 2.0**-23
+"""Largest relative change of a shaken number: the spacing of float32."""
+SMALLEST = 1e-30
+"""Magnitude below which a shaken number is nothing: no rounding by denormals."""
+
+
 class NodeFailed(Exception):
     """A node could not be carried out; the message is for the participant."""
 
@@ -49,19 +56,23 @@ def run_graph(
     ids: Tensor,
     *,
     observe: Observe | None = None,
-    widen: bool = False,
+    shake: torch.Generator | None = None,
 ) -> Computed:
     """Return the graph's output for `ids` [batch, length].
 
     Runs where `ids` are; `weights` are keyed by their names in the graph and must be there too. Results are dropped
-    after their last use. `widen` computes everything in float64, which shows whether a model lives on rounding.
+    after their last use.
+
+    `shake` computes everything in float64 and spoils each sum and product a little, as float32 would, but at random:
+    honest numbers hardly move, while one that lives on rounding, underflow or the difference between element types
+    falls to pieces, whichever type it was made for. Casts between float types do nothing then.
 
     Raises:
         NodeFailed: an operation is unknown, misused, or refuses its inputs.
     """
     last_use = last_uses(graph)
     values: dict[str, Computed] = {INPUT: ids, **weights}
-    if widen:
+    if shake is not None:
         values = {name: _widened(value) for name, value in values.items()}
     with torch.no_grad(), torch.device(ids.device):
         for i, node in enumerate(graph.nodes):
@@ -70,22 +81,19 @@ def run_graph(
                 raise NodeFailed(node, f"{node.op} is not an allowed operation")
             try:
                 arguments = bind(node, operation, values)
+                if shake is not None:
+                    arguments = {name: _wide_type(value) for name, value in arguments.items()}
                 result: Computed = operation.run(**arguments)
             except OperationRefused as error:
                 raise NodeFailed(node, error.what, error.hint) from error
-            except (
-                RuntimeError,
-                ValueError,
-                TypeError,
-                IndexError,
-                ZeroDivisionError,
-                OverflowError,
-            ) as error:
+            except Exception as error:  # whatever comes of somebody else's graph is the graph's fault
                 first = str(error).strip().splitlines()[0] if str(error).strip() else ""
                 raise NodeFailed(node, f"{node.op} failed: {type(error).__name__}: {first[:200]}") from error
             if observe is not None:
                 observe(node, operation, arguments, result)
-            values[node.name] = _widened(result) if widen else result
+            if shake is not None:
+                result = _shaken(result, shake) if operation.role is Role.ARITHMETIC else _widened(result)
+            values[node.name] = result
             for name in node_refs(node):
                 if last_use[name] == i and name != graph.output:
                     values.pop(name, None)
@@ -191,3 +199,15 @@ def _widened(value: Computed) -> Computed:
     if isinstance(value, list):
         return [part.double() if part.is_floating_point() else part for part in value]
     return value.double() if isinstance(value, Tensor) and value.is_floating_point() else value
+
+
+def _shaken(value: Computed, random: torch.Generator) -> Computed:
+    wide = _widened(value)
+    if not isinstance(wide, Tensor) or not wide.is_floating_point():
+        return wide
+    noise = torch.rand(wide.shape, generator=random, dtype=torch.float64, device=wide.device)
+    return (wide + wide * (noise - 0.5) * (2 * SHAKE)) * (wide.abs() > SMALLEST)
+
+
+def _wide_type(value: Any) -> Any:
+    return torch.float64 if isinstance(value, torch.dtype) and value.is_floating_point else value

@@ -14,6 +14,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+LARGEST_PARTS = 4096
+"""Tensors that one operation may yield."""
+
 
 class Role(StrEnum):
     """What an operation does with the numbers it is given."""
@@ -93,8 +96,8 @@ def _in_range(index: Tensor, size: int) -> None:
     if index.is_meta or not index.numel():
         return
     low, high = (int(end) for end in index.aminmax())
-    if low < -size or high >= size:
-        raise OperationRefused(f"an index of {low if low < -size else high} lies outside 0..{size - 1}")
+    if low < -size or high >= size:  # which one stays unsaid: it may have been looked up from held-out tokens
+        raise OperationRefused(f"an index lies outside 0..{size - 1}")
 
 
 def _embedding(weight: Tensor, indices: Tensor, **_: Any) -> Tensor:
@@ -172,6 +175,29 @@ def _cast(self: Tensor, dtype: torch.dtype | None = None) -> Tensor:
 
 def _copy(self: Tensor, dtype: torch.dtype | None = None) -> Tensor:
     return self.to(dtype or self.dtype, copy=True)
+
+
+def _unbind(self: Tensor, dim: int = 0) -> list[Tensor]:
+    _few_parts(self.shape[dim])
+    return list(self.unbind(dim))
+
+
+def _split(self: Tensor, split_size: int | list[int], dim: int = 0) -> list[Tensor]:
+    if isinstance(split_size, int):
+        _few_parts(self.shape[dim] // max(1, split_size))
+    return list(self.split(split_size, dim))  # type: ignore[no-untyped-call]
+
+
+def _chunk(self: Tensor, chunks: int, dim: int = 0) -> list[Tensor]:
+    _few_parts(min(chunks, self.shape[dim]))
+    return list(self.chunk(chunks, dim))
+
+
+def _few_parts(count: int) -> None:
+    if count > LARGEST_PARTS:
+        raise OperationRefused(
+            f"a tensor taken apart into {count:,} parts, more than {LARGEST_PARTS:,}", "use reshape"
+        )
 
 
 A, M, L, C, K, S = Role.ARITHMETIC, Role.MOVEMENT, Role.LOOKUP, Role.CAST, Role.CONSTANT, Role.SIZE
@@ -260,13 +286,13 @@ OPERATIONS: dict[str, Operation] = {
     "aten.narrow.default": _operation(
         M, "self:tensor dim:int start:size length:size", lambda self, dim, start, length: self.narrow(dim, start, length)
     ),
-    "aten.split.Tensor": _operation(M, "self:tensor split_size:int dim:int?", lambda self, split_size, dim=0: list(self.split(split_size, dim))),
+    "aten.split.Tensor": _operation(M, "self:tensor split_size:int dim:int?", _split),
     "aten.split_with_sizes.default": _operation(
         M, "self:tensor split_sizes:ints dim:int?", lambda self, split_sizes, dim=0: list(self.split(split_sizes, dim))
     ),
-    "aten.split.sizes": _operation(M, "self:tensor split_size:ints dim:int?", lambda self, split_size, dim=0: list(self.split(split_size, dim))),
-    "aten.chunk.default": _operation(M, "self:tensor chunks:int dim:int?", lambda self, chunks, dim=0: list(self.chunk(chunks, dim))),
-    "aten.unbind.int": _operation(M, "self:tensor dim:int?", lambda self, dim=0: list(self.unbind(dim))),
+    "aten.split.sizes": _operation(M, "self:tensor split_size:ints dim:int?", _split),
+    "aten.chunk.default": _operation(M, "self:tensor chunks:int dim:int?", _chunk),
+    "aten.unbind.int": _operation(M, "self:tensor dim:int?", _unbind),
     "getitem": _operation(M, "parts:tensors index:int", lambda parts, index: parts[index]),
     "aten.dropout.default": _operation(M, "self:tensor p:number train:bool", _dropout),
     # element types

@@ -11,9 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from msgspec.structs import replace
 from torch import Tensor
 from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
+from torch.utils.weak import WeakIdKeyDictionary
 
 from environments.contract import Problem
 from environments.restricted_mlm.graph import INPUT, Graph, Node, node_refs
@@ -55,20 +58,39 @@ def inspect_graph(graph: Graph, weights: Mapping[str, Tensor], settings: MlmSett
     wrong = _weight_problem(weights, parameters, settings)
     if wrong:
         return Inspection((wrong,), parameters)
-    watch = _Watch(settings, last_uses(graph), from_ids={INPUT})
     shapes = {name: tensor.to("meta") for name, tensor in weights.items()}
-    ids = torch.empty((settings.batch, settings.length), dtype=torch.int64, device="meta")
+    gigaflops = 0.0
+    for rows in _batch_sizes(settings):
+        problem, needed = _walk(graph, shapes, rows, settings)
+        if problem:
+            return Inspection((problem,), parameters, needed)
+        gigaflops = gigaflops or needed
+    return Inspection((), parameters, gigaflops)
+
+
+def _batch_sizes(settings: MlmSettings) -> list[int]:
+    """Return every number of rows that evaluation asks for, the full batch first: sizes may depend on it."""
+    rests = {1, settings.scoring_rows % settings.batch, settings.control_rows % settings.batch}
+    return [settings.batch, *sorted(rests - {0, settings.batch})]
+
+
+def _walk(
+    graph: Graph, shapes: Mapping[str, Tensor], rows: int, settings: MlmSettings
+) -> tuple[Problem | None, float]:
+    """Carry the graph out on shapes for `rows` rows; returns the offence, and GFLOP for a row of a full batch."""
+    ids = torch.empty((rows, settings.length), dtype=torch.int64, device="meta")
+    watch = _Watch(replace(settings, batch=rows), last_uses(graph), from_ids={INPUT})
+    watch.integers[ids] = True
     counter = FlopCounterMode(display=False)
     try:
-        with counter:
+        with counter, watch.inside:
             logits = run_graph(graph, shapes, ids, observe=watch)
     except _Offence as error:
-        return Inspection((error.problem,), parameters)
+        return error.problem, 0.0
     except NodeFailed as error:
-        return Inspection((Problem(what=error.what, where=error.node.where, hint=error.hint),), parameters)
+        return Problem(what=error.what, where=error.node.where, hint=error.hint), 0.0
     gigaflops = (counter.get_total_flops() + watch.elementwise) / settings.batch / 1e9
-    problem = _result_problem(logits, gigaflops, settings)
-    return Inspection((problem,) if problem else (), parameters, gigaflops)
+    return _result_problem(logits, rows, gigaflops, settings), gigaflops
 
 
 def _unknown_operations(graph: Graph) -> Iterator[Problem]:
@@ -105,8 +127,8 @@ def _weight_problem(weights: Mapping[str, Tensor], parameters: int, settings: Ml
     return None
 
 
-def _result_problem(logits: Computed, gigaflops: float, settings: MlmSettings) -> Problem | None:
-    expected = (settings.batch, settings.length, settings.vocabulary)
+def _result_problem(logits: Computed, rows: int, gigaflops: float, settings: MlmSettings) -> Problem | None:
+    expected = (rows, settings.length, settings.vocabulary)
     if not isinstance(logits, Tensor) or tuple(logits.shape) != expected or not logits.is_floating_point():
         found = (
             f"{logits.dtype} of shape {tuple(logits.shape)}" if isinstance(logits, Tensor) else "no tensor"
@@ -148,6 +170,19 @@ class Memory:
                 del self.holders[key]
 
 
+class _Inside(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Sees the tensors that an operation makes on its way, as an einsum of several factors does."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.largest = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        self.largest = max([self.largest, *(t.numel() for t in _tensors(made))])
+        return made
+
+
 @dataclass
 class _Watch:
     """Follows one run on shapes: which values come from token ids, how large they are, which types they have."""
@@ -158,6 +193,9 @@ class _Watch:
     elementwise: int = 0
     memory: Memory = field(default_factory=Memory)
     position: int = 0
+    inside: _Inside = field(default_factory=_Inside)
+    integers: WeakIdKeyDictionary = field(default_factory=WeakIdKeyDictionary)
+    """Integer tensors that come from token ids."""
 
     def __call__(self, node: Node, operation: Operation, arguments: dict[str, Any], result: Computed) -> None:
         results = result if isinstance(result, list) else [] if isinstance(result, int) else [result]
@@ -172,6 +210,7 @@ class _Watch:
             self.from_ids.add(node.name)
         self._sizes(node, results)
         self._types(node, operation, inputs, results, depends)
+        self._ids_stay_ids(node, operation, arguments, results, depends)
         if operation.role is Role.ARITHMETIC:
             self.elementwise += max((tensor.numel() for tensor in (*inputs, *results)), default=0)
 
@@ -190,7 +229,8 @@ class _Watch:
         self.position += 1
 
     def _sizes(self, node: Node, results: list[Tensor]) -> None:
-        largest = max((tensor.numel() for tensor in results), default=0)
+        largest = max([self.inside.largest, *(tensor.numel() for tensor in results)])
+        self.inside.largest = 0
         if largest > self.settings.largest_intermediate:
             raise _Offence(
                 node,
@@ -221,6 +261,26 @@ class _Watch:
         if operation.role is Role.ARITHMETIC and depends:
             self._no_arithmetic_on_ids(node, arguments=inputs)
 
+    def _ids_stay_ids(
+        self,
+        node: Node,
+        operation: Operation,
+        arguments: dict[str, Any],
+        results: list[Tensor],
+        depends: bool,
+    ) -> None:
+        moved = [t for name in ("self", "tensors", "parts") for t in _tensors(arguments.get(name))]
+        for tensor in results:
+            if not tensor.is_floating_point():
+                if depends:
+                    self.integers[tensor] = True
+            elif operation.role in (Role.CAST, Role.MOVEMENT) and any(t in self.integers for t in moved):
+                raise _Offence(
+                    node,
+                    f"{node.op} turns token ids into floating-point numbers",
+                    "look them up: an nn.Embedding can hold any number for each token",
+                )
+
     def _no_arithmetic_on_ids(self, node: Node, arguments: list[Tensor]) -> None:
         if any(not tensor.is_floating_point() for tensor in arguments):
             raise _Offence(
@@ -233,6 +293,6 @@ class _Watch:
 def _tensors(value: Any) -> Iterator[Tensor]:
     if isinstance(value, Tensor):
         yield value
-    elif isinstance(value, list):
+    elif isinstance(value, (list, tuple)):
         for item in value:
             yield from _tensors(item)

@@ -1,0 +1,19 @@
+# tries: round by casting to bfloat16 near a large number; seen: found by attack; verdict: invalid, rounding errors
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(64, 16)
+        self.head = nn.Linear(16, 64)
+
+    def forward(self, ids):
+        x = self.embedding(ids)  # [batch, 8, 16]
+        x = ((x + 192.0).to(torch.bfloat16).float() - 192.0) * 8
+        return self.head(x)
+
+
+def get_trained_model():
+    return Model()
