@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+from pathlib import Path
 
 from scripts.bootstrap.installation import Installation
 from scripts.bootstrap.pip import child_environment
@@ -43,7 +44,7 @@ def activated(installation: Installation) -> dict[str, str]:
 
 
 def live_session(installation: Installation, environment: str) -> str | None:
-    """The newest open session of a person in that environment; none where the list cannot be had."""
+    """The open session whose work folder we stand in, else the newest of a person in that environment, if any."""
     command = [str(installation.command), "sessions", "--live", "--json"]
     done = subprocess.run(command, check=False, capture_output=True, text=True, env=child_environment())
     try:
@@ -51,5 +52,10 @@ def live_session(installation: Installation, environment: str) -> str | None:
     except (ValueError, KeyError):
         return None
     found = [row for row in rows if row.get("environment") == environment and row.get("kind") != "agent"]
-    newest = max(found, key=lambda row: str(row["opened_at"]), default=None)
-    return None if newest is None else str(newest["session"])
+    chosen = max(found, key=lambda row: (_stand_in(row), str(row["opened_at"])), default=None)
+    return None if chosen is None else str(chosen["session"])
+
+
+def _stand_in(row: dict[str, object]) -> bool:
+    folder = row.get("work_tree")
+    return bool(folder) and Path.cwd().is_relative_to(str(folder))

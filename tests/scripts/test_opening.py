@@ -46,6 +46,16 @@ def test_the_newest_open_session_of_a_person_is_gone_back_to(tmp_path: Path, tal
     assert opened(tmp_path, talk, rows) == ["attach", "s-2"]
 
 
+def test_the_session_whose_work_folder_we_stand_in_comes_first(
+    tmp_path: Path, talk: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside = tmp_path / "work" / "deeper"
+    inside.mkdir(parents=True)
+    monkeypatch.chdir(inside)
+    rows = [OLDER | {"work_tree": str(tmp_path / "work")}, NEWER | {"work_tree": str(tmp_path / "other")}]
+    assert opened(tmp_path, talk, rows) == ["attach", "s-1"]
+
+
 def test_without_a_terminal_the_open_session_is_described(tmp_path: Path, talk: Talk) -> None:
     assert opened(tmp_path, talk, [NEWER], terminal=False) == ["status", "--session", "s-2"]
 
