@@ -7,7 +7,7 @@ import click
 from workbench.cli.command import Command
 from workbench.cli.exits import Exit
 from workbench.cli.reading import json_option, print_json
-from workbench.cli.text import literal
+from workbench.cli.text import fold, literal
 
 _MARKS = {"good": ("✔", "green"), "mind": ("▲", "yellow"), "bad": ("✖", "red")}
 
@@ -34,6 +34,8 @@ def doctor(as_json: bool) -> Exit:
                 f"{click.style(mark, fg=colour)} {finding.about.ljust(widest)}  {literal(finding.found)}"
             )
             if finding.fix and finding.judgement is not Judgement.GOOD:
-                click.echo(f"  {' ' * widest}  {click.style('→ ' + finding.fix, fg=colour)}")
+                click.echo(
+                    fold(f"  {' ' * widest}  {click.style('→ ' + finding.fix, fg=colour)}", widest + 6)
+                )
         click.echo("not ready: fix what is marked ✖" if bad else "ready to hold sessions", err=True)
     return Exit.ENVIRONMENT if bad else Exit.OK

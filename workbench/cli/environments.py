@@ -12,7 +12,7 @@ from workbench.cli.command import Command, Entry, LazyGroup
 from workbench.cli.exits import Exit
 from workbench.cli.reading import json_option, print_json
 from workbench.cli.start import complete_environments, environment_folders_option
-from workbench.cli.text import figure, literal, size, table
+from workbench.cli.text import figure, fold, literal, size, table
 
 _HERE = "workbench.cli.environments"
 _SECTION = "Commands"
@@ -63,7 +63,7 @@ def list_environments(environment_folders: tuple[Path, ...], as_json: bool) -> N
         return
     for one in found:
         click.echo(f"{click.style(one['slug'], bold=True)}  {literal(one['title'])}")
-        click.echo(f"  {literal(one['summary'])}")
+        click.echo(fold(f"  {literal(one['summary'])}", 2))
         states = "  ".join(f"{name} ({state})" for name, state in one["profiles"].items())
         click.secho(f"  {one['direction']} is better · {states}", dim=True)
 

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-import shutil
 from typing import Any
 
 from click import style
 
-from workbench.cli.text import DASH, bar, cut, duration, figure, literal, local_time, one_line, table
+from workbench.cli.text import (
+    DASH,
+    bar,
+    cells,
+    cut,
+    duration,
+    figure,
+    fold,
+    literal,
+    local_time,
+    one_line,
+    table,
+    terminal_width,
+)
 
 _LIGHTS = {"green": "●", "amber": "▲", "red": "✖"}
 _COLOURS = {"green": "green", "amber": "yellow", "red": "red"}
@@ -57,7 +69,7 @@ def panel(standing: dict[str, Any]) -> str:
 
 
 def _row(label: str, text: str) -> str:
-    return f"  {style(label.ljust(_LABEL), dim=True)}{text}"
+    return fold(f"  {style(label.ljust(_LABEL), dim=True)}{text}", _LABEL + 2)
 
 
 def _time_lines(standing: dict[str, Any]) -> list[str]:
@@ -149,13 +161,33 @@ def history_table(rows: list[dict[str, Any]], standing: dict[str, Any]) -> str:
         return "no scores yet"
     counted = standing.get("counted")
     star = counted["number"] if counted else None
-    width = shutil.get_terminal_size((120, 40)).columns
-    headers = ("#", "at", "raw", "norm", "change", "status", "snapshot", "seconds", "note and message")
-    lines = [_cells(row, row["number"] == star, max(20, width - 78)) for row in rows]
-    return table(headers, lines, right="#|at|raw|norm|change|seconds")
+    width = terminal_width() or 120
+    headers: tuple[str, ...] = (
+        "#",
+        "at",
+        "raw",
+        "norm",
+        "change",
+        "status",
+        "snapshot",
+        "seconds",
+        "note and message",
+    )
+    lines: list[tuple[str, ...]] = [_cells(row, row["number"] == star) for row in rows]
+    if width < 100:  # room for words first
+        headers, lines = headers[:6] + headers[8:], [line[:6] + line[8:] for line in lines]
+    taken = sum(
+        max(map(cells, column)) + 2 for column in zip(headers[:-1], *(x[:-1] for x in lines), strict=True)
+    )
+    fitted = [(*line[:-1], cut(line[-1], max(20, width - taken))) for line in lines]
+    return table(
+        (*headers[:-1], cut(headers[-1], max(20, width - taken))),
+        fitted,
+        right="#|at|raw|norm|change|seconds",
+    )
 
 
-def _cells(row: dict[str, Any], counts: bool, room: int) -> tuple[str, ...]:
+def _cells(row: dict[str, Any], counts: bool) -> tuple[str, ...]:
     words = " · ".join(one_line(text) for text in (row["note"], row["message"]) if text)
     status = row["status"] or f"{row['stage'] or 'waiting'}{_percent(row)}"
     colour = {"valid": "green", "infrastructure": "magenta"}.get(
@@ -170,5 +202,5 @@ def _cells(row: dict[str, Any], counts: bool, room: int) -> tuple[str, ...]:
         style(one_line(status), fg=colour),
         (row["commit"] or DASH)[:7],
         DASH if row["seconds"] is None else f"{row['seconds']:.1f}",
-        cut(words, room),
+        words,
     )

@@ -16,6 +16,7 @@ from workbench.cli.command import Command
 from workbench.cli.exits import Exit
 from workbench.cli.reach import dial, is_closed
 from workbench.cli.start import complete_environments, environment_folders_option
+from workbench.cli.text import fold
 
 MINUTES = 10
 
@@ -55,14 +56,17 @@ STEPS = (
 @click.argument("environment", default="restricted_mlm", shell_complete=complete_environments)
 @click.option("--profile", metavar="NAME", default="cpu", show_default=True, help="The environment's size.")
 @click.option(
-    "--workdir", type=click.Path(path_type=Path), help="Work folder, new or empty; else ./ENVIRONMENT."
+    "--workdir",
+    type=click.Path(path_type=Path),
+    help="Work folder, new or empty; else ./practice-ENVIRONMENT.",
 )
 @environment_folders_option
 def practice(
     environment: str, profile: str, workdir: Path | None, environment_folders: tuple[Path, ...]
 ) -> Exit:
     """Try each command once, in ten guided minutes that count for nothing."""
-    record = _open(environment, profile, workdir, environment_folders)
+    folder = workdir or Path(f"practice-{environment}")  # ./ENVIRONMENT stays free for the real session
+    record = _open(environment, profile, folder, environment_folders)
     os.environ[SESSION_VARIABLE] = record.session
     try:
         finished = Guide(record).run()
@@ -79,7 +83,7 @@ def practice(
 
 
 def _say(text: str) -> None:
-    click.echo(text, err=True)
+    click.echo(fold(text, err=True), err=True)
 
 
 def _open(environment: str, profile: str, workdir: Path | None, folders: tuple[Path, ...]) -> Record:

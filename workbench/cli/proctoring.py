@@ -9,7 +9,7 @@ import click
 from workbench.cli.asking import require_yes
 from workbench.cli.command import Command
 from workbench.cli.reach import ask, meant, proctor_name, session_argument
-from workbench.cli.text import duration, parse_duration
+from workbench.cli.text import duration, fold, parse_duration
 
 
 class DurationType(click.ParamType):  # type: ignore[type-arg]  # generic only in some versions of click
@@ -47,11 +47,20 @@ def _as_proctor(session: str | None, method: str, by: str, **parameters: Any) ->
 @by_option
 def credit(session: str, amount: int, why: str, by: str) -> None:
     """Give time back, or take it, with a reason on record."""
-    _as_proctor(session, "credit", by, ms=amount, why=why)
+    standing = _as_proctor(session, "credit", by, ms=amount, why=why)
     click.echo(
-        f"{duration(abs(amount))} {'given' if amount > 0 else 'taken'}; the old figures stay visible",
+        f"{duration(abs(amount))} {'given' if amount > 0 else 'taken'}; the old figures stay visible; "
+        f"{duration(standing['remaining_ms'])} left",
         err=True,
     )
+    if amount > 0 and standing["elapsed_ms"] == 0:
+        click.echo(
+            fold(
+                "more is given than was used: the clock shows the whole budget until the surplus is spent",
+                err=True,
+            ),
+            err=True,
+        )
 
 
 @click.command(

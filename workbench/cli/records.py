@@ -14,7 +14,17 @@ from workbench.cli.exits import Exit
 from workbench.cli.panel import phase_words
 from workbench.cli.reach import meant, session_argument
 from workbench.cli.reading import json_option, print_json
-from workbench.cli.text import DASH, duration, figure, literal, local_time, one_line, table
+from workbench.cli.text import (
+    DASH,
+    cells,
+    duration,
+    figure,
+    literal,
+    local_time,
+    one_line,
+    table,
+    terminal_width,
+)
 
 
 @click.command(
@@ -49,7 +59,15 @@ def sessions(live: bool, as_json: bool) -> None:
             "scores",
             "counts",
         )
-        click.echo(table(headers, map(_cells, rows), right="used|left|scores|counts"))
+        lines: list[tuple[str, ...]] = [_cells(row) for row in rows]
+        right = "used|left|scores|counts"
+        drawn = table(headers, lines, right=right)
+        wide = terminal_width()
+        if wide is not None and any(cells(line) > wide for line in drawn.split("\n")):
+            kept = [n for n, header in enumerate(headers) if header not in ("profile", "opened", "scores")]
+            narrow = [tuple(line[n] for n in kept) for line in lines]
+            drawn = table([headers[n] for n in kept], narrow, right=right)
+        click.echo(drawn)
 
 
 def _overview(record: Record) -> dict[str, Any]:

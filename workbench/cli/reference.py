@@ -98,7 +98,7 @@ def _options(command: click.Command, context: click.Context) -> Iterator[str]:
     yield "| option | meaning |"
     yield "| --- | --- |"
     for option, text in records:
-        yield f"| `{option}` | {text.replace('|', chr(92) + '|')} |"
+        yield f"| `{option.replace('|', chr(92) + '|')}` | {text.replace('|', chr(92) + '|')} |"
     yield ""
 
 

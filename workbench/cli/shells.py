@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+import click
+
 from sessions.store import Record
 from workbench.cli.exits import Exit, Stop
 from workbench.cli.reach import ask
@@ -20,6 +22,7 @@ def open_recorded(record: Record) -> Exit:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise Stop("a shell needs a terminal; agents use `exec` (see `headless --help`)", Exit.USAGE)
     socket = ask(record, "open_shell")["socket"]
+    click.secho(f"This shell is recorded, in {record.session}; `exit` leaves it.", dim=True, err=True)
     try:
         run(socket)
     except NothingToAttach as error:

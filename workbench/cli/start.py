@@ -14,7 +14,7 @@ from workbench.cli.exits import Exit, Stop
 from workbench.cli.proctoring import DurationType
 from workbench.cli.reach import dial, is_closed, meant, session_argument, session_option
 from workbench.cli.reading import json_option, print_json
-from workbench.cli.text import duration, literal
+from workbench.cli.text import duration, fold, literal
 
 
 def complete_environments(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
@@ -190,7 +190,7 @@ def _say_plan(planned: Any) -> None:
     click.echo(
         f"{click.style(literal(spec.title), bold=True)} · profile {literal(planned.profile)}", err=True
     )
-    click.echo(f"  {literal(profile.summary)}", err=True)
+    click.echo(fold(f"  {literal(profile.summary)}", 2, err=True), err=True)
     gpus = ", ".join(literal(gpu.name) for gpu in machine.gpus) or "no GPU"
     click.echo(
         f"  time {duration(planned.policy.budget_ms)} · {machine.cpus} cores · {machine.memory_bytes / 1e9:.0f} GB · "
@@ -202,7 +202,7 @@ def _say_plan(planned: Any) -> None:
         matters = about in {"isolation", "disk", "machine", "git"} or (about == "gpu" and profile.needs.gpus)
         if finding.judgement is not Judgement.GOOD and matters:
             text = f"  ▲ {finding.about}: {literal(finding.found)}; {finding.fix}"
-            click.secho(text, fg="yellow", err=True)
+            click.secho(fold(text, 4, err=True), fg="yellow", err=True)
 
 
 def _prepare(planned: Any, home: Path) -> None:
@@ -265,6 +265,14 @@ def _show(record: Record, *, in_tmux: bool) -> Exit:
     from workbench.cli.screen import run_live
 
     run_live(record)
+    if not is_closed(record):
+        click.echo(
+            fold(
+                f"detached; {record.session} goes on: `rebench-workbench attach` opens the screen again",
+                err=True,
+            ),
+            err=True,
+        )
     return Exit.OK
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -49,6 +51,33 @@ def cut(text: str, width: int) -> str:
             break
         kept.append(character)
     return "".join(kept) + "…"
+
+
+def fold(text: str, hang: int = 0, *, err: bool = False, width: int | None = None) -> str:
+    """Break lines at blanks where a terminal reads them, the rest set in by `hang`; elsewhere nothing changes."""
+    wide = width or terminal_width(err=err)
+    if wide is None or wide <= hang + 20:
+        return text
+    return "\n".join(_folded(line, hang, wide) for line in text.split("\n"))
+
+
+def terminal_width(*, err: bool = False) -> int | None:
+    """Return the columns of the terminal that reads standard output or error; none where it is no terminal."""
+    try:
+        return os.get_terminal_size((sys.stderr if err else sys.stdout).fileno()).columns or None
+    except (OSError, ValueError, AttributeError):
+        return None
+
+
+def _folded(line: str, hang: int, wide: int) -> str:
+    lines, current = [], ""
+    for part in re.findall(r" *[^ ]+| +$", line):
+        if current.strip() and cells(current + part) > wide:
+            lines.append(current)
+            current = " " * hang + part.lstrip(" ")
+        else:
+            current += part
+    return "\n".join([*lines, current])
 
 
 def duration(ms: int) -> str:

@@ -12,7 +12,7 @@ from workbench.cli.command import Command
 from workbench.cli.exits import Exit, Stop
 from workbench.cli.reach import ask, dial, meant, session_option
 from workbench.cli.reading import json_option, print_json
-from workbench.cli.text import duration, figure, literal, one_line
+from workbench.cli.text import duration, figure, fold, literal, one_line
 
 _REASONS = ("break", "infrastructure", "proctor", "lost-contact", "crash", "api")
 
@@ -46,9 +46,9 @@ def _print_check(report: dict[str, Any]) -> None:
         )
     for problem in report["problems"]:
         where = f"{literal(problem['where'])}: " if problem.get("where") else ""
-        click.echo(f"  {click.style(where, bold=True)}{literal(problem['what'])}")
+        click.echo(fold(f"  {click.style(where, bold=True)}{literal(problem['what'])}", 4))
         if problem.get("hint"):
-            click.echo(f"    {click.style(literal(problem['hint']), dim=True)}")
+            click.echo(fold(f"    {click.style(literal(problem['hint']), dim=True)}", 4))
 
 
 @click.command(
@@ -97,7 +97,7 @@ def _print_score(row: dict[str, Any]) -> None:
         parts.append(f"change {figure(row['change'], sign=True)}")
     click.echo("  ".join(parts))
     if row["message"]:
-        click.echo(literal(row["message"]))
+        click.echo(fold(literal(row["message"])))
     if row["commit"]:
         about = f"snapshot {row['commit'][:12]}, called at {duration(row['elapsed_ms'])}, took {row['seconds'] or 0:.1f} s"
         click.secho(about, dim=True, err=True)
