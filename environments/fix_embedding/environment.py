@@ -191,10 +191,13 @@ def _losses(
 
 def _damage_details(network: Network, tensors: dict[str, Tensor], submission: Submission) -> dict[str, Any]:
     """Return what a proctor may want to know: rows put back exactly, and whether anything else was changed."""
-    from environments.fix_embedding.checkpoint import read_checkpoint
+    from environments.fix_embedding.checkpoint import CheckpointRefused, read_checkpoint
     from environments.fix_embedding.damage import share_restored, undo
 
-    given = read_checkpoint(submission.assets.public, DAMAGED, network.layout)
+    try:
+        given = read_checkpoint(submission.assets.public, DAMAGED, network.layout)
+    except CheckpointRefused as error:
+        raise AssetsMissing(f"{submission.assets.public}: {error.problem.what}; run prepare again") from error
     healthy = undo(given[network.embedding], _keys(submission).permutation_seed)
     changed = [
         name

@@ -545,3 +545,13 @@ def test_a_gguf_file_of_another_kind_of_model_is_refused(tmp_path: Path) -> None
     write_gguf(tmp_path / "model.gguf", llama_sizes(), {"model.norm.weight": torch.ones(16)}, kind="mamba")
     with pytest.raises(AssetsMissing, match="mamba"):
         read_gguf(tmp_path / "model.gguf")
+
+
+def test_damage_to_our_own_files_is_our_fault_not_theirs(small: Small, tmp_path: Path) -> None:
+    small.lay_out(tmp_path / "root")
+    shutil.copytree(small.folders.public, tmp_path / "public")
+    (tmp_path / "public" / "damaged.safetensors").write_bytes(b"torn")
+    given = small.submission(tmp_path / "root", tmp_path / "s")
+    folders = AssetFolders(public=tmp_path / "public", protected=small.folders.protected)
+    with pytest.raises(AssetsMissing, match="run prepare again"):
+        environment.score(msgspec.structs.replace(given, assets=folders), quiet)
