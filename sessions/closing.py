@@ -27,7 +27,9 @@ def digest_lines(record: Record) -> Iterator[str]:
         top = record.folder / name
         files = [top] if top.is_file() else top.rglob("*")
         for path in files:
-            if path.is_file() and not path.is_symlink() and is_evidence(path.relative_to(record.folder)):
+            if path.is_symlink():  # nothing of ours is one
+                yield f"{path.relative_to(record.folder)} -> {path.readlink()}"
+            elif path.is_file() and is_evidence(path.relative_to(record.folder)):
                 yield _file_line(record.folder, path)
     yield from _snapshot_lines(record.folder / "snapshots.git")
     artifacts = record.folder / "artifacts"

@@ -13,6 +13,7 @@ from environments.contract import ScoreReport, ScoreStatus
 from sessions.closing import record_digest
 from sessions.events import Event, Interrupted, SessionClosed, SessionOpened, ShellClosed, ShellOpened
 from sessions.log import FIRST_PREV, LogDamaged, iter_chain, lines_of
+from sessions.reviewing import read_reviews
 from sessions.signing import KEY_NAME, holds, public_key
 from sessions.snapshots import SnapshotStore
 from sessions.state import EventImpossible, SessionState, apply, instant_of
@@ -117,6 +118,7 @@ def _beside_the_log(
     yield from _scores(record, state)
     yield from _snapshots(record, state, deep=deep)
     yield from recordings
+    yield from _review(record)
     if state.closed is not None:
         yield from _closing(record, state, state.closed)
 
@@ -157,6 +159,13 @@ def _scores(record: Record, state: SessionState) -> Iterator[str]:
             yield f"the report of score {row.number} was changed after it was recorded"
         elif _reported(content) != (row.status, row.raw, row.message):
             yield f"score {row.number} says something else than its report"
+
+
+def _review(record: Record) -> Iterator[str]:
+    try:
+        read_reviews(record)
+    except LogDamaged as error:
+        yield f"review.jsonl: {error}"
 
 
 def _reported(content: bytes) -> tuple[ScoreStatus, float | None, str] | None:

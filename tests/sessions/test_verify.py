@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from sessions.events import CommentAdded
+from sessions.reviewing import add_review
 from sessions.store import Record
 from sessions.verify import VerifyReport, verify
 from tests.sessions.bench import ME, Bench
@@ -111,6 +113,19 @@ def test_a_score_that_says_something_else_than_its_report(closed: Record) -> Non
     lines[index_of(lines, "score_recorded")]["body"]["message"] = "a flattering message"
     write_rechained(closed, lines)
     assert any("something else than its report" in problem for problem in verify(closed).problems)
+
+
+def test_a_review_changed_by_hand(closed: Record) -> None:
+    for text in ("one", "two"):
+        add_review(closed, CommentAdded(text), "reviewer ann")
+    assert verify(closed).sound
+    closed.review_log.write_bytes(closed.review_log.read_bytes().replace(b"one", b"ONE"))
+    assert first_problem(closed).startswith("review.jsonl: ")
+
+
+def test_a_link_slipped_in_beside_a_report(closed: Record) -> None:
+    (closed.score_folder(1) / "stdout.log.old").symlink_to("/etc/hostname")
+    assert "beside the log" in first_problem(closed)
 
 
 def test_a_log_signed_with_somebody_elses_key(closed: Record) -> None:
