@@ -146,7 +146,12 @@ def test_prepare_divides_by_document_and_keeps_held_out_parts_apart(small: Small
     assert small.folders.protected.stat().st_mode & 0o077 == 0
 
 
-def test_another_division_of_the_documents_is_refused_for_the_shipped_weights(tmp_path: Path) -> None:
+def test_another_division_of_the_documents_is_refused_for_the_shipped_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents = [Document(str(number), text) for number, text in enumerate(texts(120))]
+    monkeypatch.setattr(corpus, "load_documents", lambda name, sources: documents)
+    monkeypatch.setattr(corpus, "duplicate_groups", lambda found: [[document.name] for document in found])
     settings = decode_settings(FOUND.spec.profile("cpu").settings)
     folders = AssetFolders(public=tmp_path / "public", protected=tmp_path / "protected")
     with pytest.raises(AssetsMissing, match="may have seen held-out text"):
