@@ -140,6 +140,9 @@ def test_hidden_scores_are_logged_and_never_shown(tmp_path: Path) -> None:
         session.solve("3 * x - 1")
         row = session.ask("score")
         assert (row["raw"], row["normalised"], row["status"]) == (None, None, "valid")
+        (session.work / "solution.py").write_text("no code at all")
+        refused = session.ask("score")
+        assert (refused["status"], "solution.py" in refused["message"]) == ("invalid", False)
         assert session.ask("status")["best"] is None
         with Client(session.record.participant_socket) as client:
             for message in client.notifications("events", from_seq=0):
@@ -164,7 +167,9 @@ def test_a_command_of_an_agent_is_limited_and_on_record(tmp_path: Path) -> None:
         assert big["truncated"]
         assert big["output_bytes"] == 300_000
         assert len(big["output"]) < 70_000
-        assert session.ask("exec", command="sleep 300 & echo started > here", background=True) == {"background": True}
+        assert session.ask("exec", command="sleep 300 & echo started > here", background=True) == {
+            "background": True
+        }
         until(lambda: (session.work / "here").exists())
         assert session.ask("status")["phase"] == "running"
         kinds = [event.kind for event in session.events()]
