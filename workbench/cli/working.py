@@ -222,8 +222,12 @@ def _asked(record: Any) -> dict[str, str]:
     answers = {}
     for question in questions:
         choices = question.get("choices") or ()
-        kind = click.Choice(choices) if choices else str
-        answers[question["key"]] = click.prompt(one_line(question["ask"]), type=kind, default="", err=True)
+        asked = one_line(question["ask"])
+        if choices:  # an empty line leaves it open
+            asked += f" ({', '.join(map(one_line, choices))})"
+        kind = click.Choice((*choices, "")) if choices else str
+        answer = click.prompt(asked, type=kind, default="", show_choices=False, show_default=False, err=True)
+        answers[question["key"]] = answer
     return answers
 
 
