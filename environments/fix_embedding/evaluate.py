@@ -101,5 +101,5 @@ def _row_losses(model: nn.Module, rows: Tensor, device: str, deadline: float) ->
         raise EvaluationTimedOut
     placed = rows.to(device)
     logits = model(placed[:, :-1])  # [rows, length, vocabulary]
-    losses = functional.cross_entropy(logits.float().transpose(1, 2), placed[:, 1:], reduction="none")
-    return losses.double().mean(dim=1).cpu()
+    flat = functional.cross_entropy(logits.float().flatten(0, 1), placed[:, 1:].flatten(), reduction="none")
+    return flat.view(len(rows), -1).double().mean(dim=1).cpu()
