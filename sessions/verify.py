@@ -137,7 +137,9 @@ def _stranger(record: Record, state: SessionState) -> Iterator[str]:
     """Say when somebody else's key signed: the signature proves nothing about who that is."""
     own = record.home / KEY_NAME
     signer = state.opened.signer
-    if signer is not None and (not own.exists() or public_key(own) != signer):
+    if signer is None:
+        yield "nobody signed this record: whoever owned the machine could have written it anew"
+    elif not own.exists() or public_key(own) != signer:
         yield f"signed by another store's key, {signer[:16]}…; compare it with the key its proctor gives"
 
 

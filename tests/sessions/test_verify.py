@@ -128,6 +128,15 @@ def test_a_link_slipped_in_beside_a_report(closed: Record) -> None:
     assert "beside the log" in first_problem(closed)
 
 
+def test_a_log_written_anew_without_any_signer_is_sound_but_said_to_be_unsigned(closed: Record) -> None:
+    lines = events(closed)
+    lines[0]["body"]["signer"] = lines[-1]["body"]["signature"] = None
+    write_rechained(closed, lines)
+    report = verify(closed)
+    assert report.sound
+    assert "nobody signed" in report.remarks[0]
+
+
 def test_a_log_signed_with_somebody_elses_key(closed: Record) -> None:
     (closed.home / "signing.key").unlink()
     report = verify(closed)
