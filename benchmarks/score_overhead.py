@@ -43,7 +43,9 @@ def straight(session: Live, scratch: Path) -> float:
     assert public.exists()
     began = perf_counter()
     reading_command = [sys.executable, "-m", "environments.invoke", "--channel", "1"]
-    done = subprocess.run(reading_command, input=json.dumps(request).encode(), capture_output=True, check=True)
+    done = subprocess.run(
+        reading_command, input=json.dumps(request).encode(), capture_output=True, check=True
+    )
     seconds = perf_counter() - began
     assert b'"valid"' in done.stdout
     return seconds

