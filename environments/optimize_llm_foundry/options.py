@@ -68,7 +68,7 @@ def quick_run(settings: FoundrySettings, seed: int) -> dict[str, Any]:
         "warmup_steps": chance.choice((0, 1, 2)),
         "final_lr_share": chance.choice((0.0, 0.25, 0.5)),
         "betas": [chance.choice((0.85, 0.92)), chance.choice((0.97, 0.99))],
-        "eps": chance.choice((1e-6, 1e-7)),
+        "eps": chance.choice((1e-5, 3e-6)),
         "weight_decay": chance.choice((0.0, 0.3)),
         "clip_norm": chance.choice((0.0, 0.3)),
         "microbatch_size": chance.choice((2, 3)),

@@ -23,7 +23,7 @@ from environments.optimize_llm_foundry.settings import Model
 TINY = Model(width=16, layers=2, heads=2, feed_forward=24, positions=64)
 SMALL_RUN = {
     "max_length": 24, "batch_size": 3, "warmup_steps": 1, "precision": "fp32", "microbatch_size": 2, "save_interval": 2,
-    "loss_on": "all", "threads": 1,
+    "loss_on": "all", "learning_rate": 0.001, "threads": 1,
 }  # fmt: skip
 
 

@@ -19,10 +19,11 @@ def main(config):
     model = AutoModelForCausalLM.from_config(settings, dtype=torch.float32)
     state = {"model": model.state_dict()}
     dcp.load(state, checkpoint_id=str(latest), no_dist=True)
+    stored = json.loads((Path(options.model) / "config.json").read_text())
+    dtype = getattr(torch, stored.get("dtype") or stored.get("torch_dtype") or "float32")
+    model = AutoModelForCausalLM.from_config(settings, dtype=dtype)
     model.load_state_dict(state["model"])
     model.tie_weights()
-    stored = json.loads((Path(options.model) / "config.json").read_text())
-    model.to(getattr(torch, stored.get("dtype") or stored.get("torch_dtype") or "float32"))
     model.eval()
     shutil.rmtree(options.output, ignore_errors=True)
     model.save_pretrained(options.output)
