@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import pwd
 import shutil
 from collections.abc import Mapping
 from dataclasses import replace
@@ -168,6 +169,21 @@ def _lay_out(opening: Opening) -> None:
         shutil.copyfile(source, target)
         if os.access(source, os.X_OK):
             target.chmod(0o755)
+    if opening.participant_user is not None:
+        _hand_over(place, opening.participant_user)
+
+
+def _hand_over(place: Path, account: str) -> None:
+    """Make the work folder the participant's own.
+
+    Raises:
+        IsolationUnavailable: there is no such account, or only root could give the folder away.
+    """
+    try:
+        for path in (place, *place.rglob("*")):
+            shutil.chown(path, account, pwd.getpwnam(account).pw_gid)
+    except (KeyError, LookupError, PermissionError) as error:
+        raise IsolationUnavailable(f"cannot give {place} to {account!r}: {error}") from error
 
 
 def _software() -> dict[str, str]:
