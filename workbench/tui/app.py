@@ -404,7 +404,7 @@ class WorkbenchApp(App[int]):
     def action_keys(self) -> None:
         from workbench.tui.screens.prompts import KeysPage
 
-        self.push_screen(KeysPage())
+        self.push_screen(KeysPage(self.source.mode))
 
     def open_details(self, number: int) -> None:
         """Show one scoring in full."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 from workbench.tui.text import fit as fit_text
-from workbench.tui.text import width
+from workbench.tui.text import head, width
 
 
 class Tone(StrEnum):
@@ -73,6 +73,25 @@ def fit(drawn: Line, total: int) -> Line:
     if left > 0:
         fitted.append((" " * left, Tone.TEXT))
     return tuple(fitted)
+
+
+def folded(drawn: Line, total: int) -> list[Line]:
+    """Return the line as as many lines of at most `total` cells as it takes."""
+    if cells(drawn) <= total:
+        return [drawn]
+    lines: list[list[Span]] = [[]]
+    left = total
+    for text, tone in drawn:
+        rest = text
+        while rest:
+            if left < width(rest[0]) and lines[-1]:
+                lines.append([])
+                left = total
+            piece = head(rest, max(1, left))
+            lines[-1].append((piece, tone))
+            left -= width(piece)
+            rest = rest[len(piece) :]
+    return [tuple(one) for one in lines]
 
 
 def beside(left: Line, right: Line, total: int) -> Line:

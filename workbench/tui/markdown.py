@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from workbench.tui.ink import EMPTY, Line, Span, Tone
-from workbench.tui.text import broken, fit, lines_of, plain, width
+from workbench.tui.ink import EMPTY, Line, Span, Tone, fit
+from workbench.tui.text import broken, lines_of, plain, width
+from workbench.tui.text import fit as fit_text
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
 MEASURE = 88
 """Longest line of running text in cells; longer ones tire the eye."""
+_GAP = 2
+_NARROWEST = 4
+"""A table whose columns would be narrower is set as a list."""
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 
 
 class Heading(NamedTuple):
@@ -73,8 +79,10 @@ class _Setter:
                 self._heading(int(token.tag[1]), following)
             case "inline" if not token.meta.get("set"):
                 self._paragraph(token)
-            case "fence" | "code_block" | "html_block":
+            case "fence" | "code_block":
                 self._code(token.content)
+            case "html_block":
+                self._html(token.content)
             case "bullet_list_open":
                 self._counters.append(None)
             case "ordered_list_open":
@@ -139,28 +147,81 @@ class _Setter:
     def _code(self, content: str) -> None:
         first, rest = self._indents()
         inside = self.total - sum(width(text) for text, _ in rest)
-        for number, one in enumerate(lines_of(content.rstrip("\n"))):
-            self.lines.append((*(rest if number else first), (fit("  " + one, inside), Tone.CODE)))
+        room = max(1, inside - 2)
+        pieces = [
+            ("… " if at else "  ") + piece
+            for one in lines_of(content.rstrip("\n"))
+            for at, piece in enumerate(broken(one, room))
+            if piece or not at
+        ]
+        for number, piece in enumerate(pieces):
+            self.lines.append((*(rest if number else first), (fit_text(piece, inside), Tone.CODE)))
         self._blank()
 
+    def _html(self, content: str) -> None:
+        """Show HTML literally, except comments: they are for those who have the file."""
+        shown = _COMMENT.sub("", content)
+        if shown.strip():
+            self._code(shown.strip("\n"))
+
     def _table(self, tokens: Sequence[Token]) -> None:
-        rows: list[list[str]] = []
+        rows: list[list[list[Span]]] = []
         for token in tokens:
             if token.type == "tr_open":
                 rows.append([])
             elif token.type == "inline":
-                rows[-1].append("".join(text for text, _ in _inline(token)))
-        columns = max((len(row) for row in rows), default=0)
-        wide = [max((width(row[at]) for row in rows if at < len(row)), default=0) for at in range(columns)]
-        room = self.total - 2 * (columns - 1)
-        while sum(wide) > room and max(wide) > 4:
-            wide[wide.index(max(wide))] -= 1
-        for number, row in enumerate(rows):
-            tone = Tone.LABEL if number == 0 else Tone.TEXT
-            self.lines.append(tuple((fit(cell, wide[at]) + "  ", tone) for at, cell in enumerate(row)))
-            if number == 0:
-                self.lines.append((("  ".join("─" * each for each in wide), Tone.FAINT),))
+                rows[-1].append(list(_inline(token)))
+        first, rest = self._indents()
+        room = self.total - sum(width(text) for text, _ in rest)
+        wide = _columns(rows, room)
+        drawn = _grid(rows, wide) if wide else _listed(rows, room)
+        self.lines += [(*(rest if number else first), *one) for number, one in enumerate(drawn)]
         self._blank()
+
+
+def _columns(rows: Sequence[Sequence[Sequence[Span]]], room: int) -> list[int]:
+    """Return how wide each column is, words kept whole where there is room; none where it cannot be a table."""
+    count = max((len(row) for row in rows), default=0)
+    free = room - _GAP * (count - 1)
+    if free < count * _NARROWEST:
+        return []
+    columns = [[row[at] for row in rows if at < len(row)] for at in range(count)]
+    wide = [max(sum(width(text) for text, _ in cell) for cell in column) for column in columns]
+    words = [
+        max((sum(width(text) for text, _ in word) for cell in column for word in _words(cell)), default=0)
+        for column in columns
+    ]
+    while sum(wide) > free:
+        spare = [at for at in range(count) if wide[at] > max(words[at], _NARROWEST)]
+        widest = max(spare or range(count), key=wide.__getitem__)
+        wide[widest] -= 1
+    return wide
+
+
+def _grid(rows: Sequence[Sequence[Sequence[Span]]], wide: Sequence[int]) -> Iterator[Line]:
+    """Yield rows of wrapped cells under their titles; blank lines where the first cells could run together."""
+    cells = [[_flow(cell, max(1, wide[at])) for at, cell in enumerate(row)] for row in rows]
+    loose = any(len(row[0]) > 1 for row in cells[1:] if row)
+    for number, row in enumerate(cells):
+        if loose and number > 1:
+            yield EMPTY
+        for at in range(max((len(cell) for cell in row), default=0)):
+            spans: list[Span] = []
+            for column, cell in enumerate(row):
+                spans += fit(cell[at] if at < len(cell) else EMPTY, wide[column])
+                spans.append((" " * _GAP, Tone.TEXT))
+            yield tuple((text, Tone.LABEL if number == 0 else tone) for text, tone in spans[:-1])
+        if number == 0:
+            yield (((" " * _GAP).join("─" * each for each in wide), Tone.FAINT),)
+
+
+def _listed(rows: Sequence[Sequence[Sequence[Span]]], room: int) -> Iterator[Line]:
+    """Yield each cell after its column's title, for a table that is too narrow to stand as one."""
+    for row in rows[1:]:
+        for title, cell in zip(rows[0], row, strict=False):
+            name = "".join(text for text, _ in title)
+            yield from _flow([(name, Tone.LABEL), ("  ", Tone.TEXT), *cell], room)
+        yield EMPTY
 
 
 def _inline(token: Token) -> Iterator[Span]:
@@ -187,6 +248,8 @@ def _inline(token: Token) -> Iterator[Span]:
                 yield " ", tones[-1]
             case "hardbreak":
                 yield "\n", tones[-1]
+            case "html_inline" if child.content.startswith("<!--"):
+                continue
             case "image":
                 yield f"[image: {plain(child.content)}]", Tone.MUTED
             case _:
@@ -208,41 +271,41 @@ def _flow(
         lines.append(tuple(current))
         current, used, fresh, gap = list(rest), indent, True, None
 
-    for word, tone in _words(spans):
-        if word == "\n":
+    for word in _words(spans):
+        text, tone = word[0]
+        if text == "\n":
             turn()
             continue
-        if word == " ":
+        if text == " ":
             gap = tone
             continue
-        if not fresh and used + (gap is not None) + width(word) > total:
+        if not fresh and used + (gap is not None) + sum(width(part) for part, _ in word) > total:
             turn()
         if gap is not None and not fresh:
             current.append((" ", gap))
             used += 1
-        for piece in filter(None, broken(word, max(1, total - indent))):
-            if used + width(piece) > total and not fresh:
-                turn()
-            current.append((piece, tone))
-            used += width(piece)
-            fresh, gap = False, None
+        for part, look in word:
+            for piece in filter(None, broken(part, max(1, total - indent))):
+                if used + width(piece) > total and not fresh:
+                    turn()
+                current.append((piece, look))
+                used += width(piece)
+                fresh, gap = False, None
     lines.append(tuple(current))
     return lines
 
 
-def _words(spans: Sequence[Span]) -> Iterator[Span]:
+def _words(spans: Sequence[Span]) -> Iterator[list[Span]]:
+    """Yield blanks, line breaks, and words; a word may change its tone, as code before a comma does."""
+    word: list[Span] = []
     for text, tone in spans:
-        if text == "\n":
-            yield text, tone
-            continue
-        word = ""
-        for character in text:
-            if character == " ":
-                if word:
-                    yield word, tone
-                yield " ", tone
-                word = ""
-            else:
-                word += character
-        if word:
-            yield word, tone
+        for part in re.findall(r"[ \n]|[^ \n]+", text):
+            if part not in {" ", "\n"}:
+                word.append((part, tone))
+                continue
+            if word:
+                yield word
+            yield [(part, tone)]
+            word = []
+    if word:
+        yield word

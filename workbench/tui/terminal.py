@@ -66,6 +66,7 @@ def lent(app: App[Any]) -> Iterator[None]:
     try:
         with app.suspend():
             cooked = Terminal()
+            _clear()
             try:
                 yield
             finally:
@@ -74,6 +75,15 @@ def lent(app: App[Any]) -> Iterator[None]:
         for number, handler in before.items():
             signal.signal(number, handler)
         del terminal
+
+
+def _clear() -> None:
+    """Give the shell an empty screen; what stood there before the app moves up into the scrollback."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        if sys.__stderr__ is not None and sys.__stderr__.isatty():
+            rows = os.get_terminal_size(sys.__stderr__.fileno()).lines
+            sys.__stderr__.write(f"\x1b[{rows};1H" + "\n" * rows + "\x1b[H\x1b[2J")
+            sys.__stderr__.flush()
 
 
 def _end(number: int, frame: FrameType | None) -> None:

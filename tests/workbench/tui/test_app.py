@@ -43,8 +43,10 @@ async def test_before_the_clock_runs_the_ready_page_says_what_is_missing() -> No
         text = screen_text(pilot.app)
         assert "Restricted-architecture MLM" in text
         assert "being taken" in text
+        said = " ".join(text.split())
         assert (
-            "Enter starts the clock once the starting score and your agreement to the rules is there" in text
+            "Enter starts the clock once the starting score is taken and you have agreed to the rules."
+            in said
         )
 
 

@@ -60,6 +60,20 @@ def test_without_a_utf8_locale_every_byte_is_ascii(tmp_path: Path) -> None:
     assert b"TIME LEFT" in output
 
 
+def test_a_shell_opened_from_the_screen_begins_on_an_empty_one(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    with PseudoTerminal(PROGRAM, "quiet", str(mark)) as terminal:
+        terminal.until(terminal.shows("detach"), "the screen is painted")
+        terminal.press("t")
+        terminal.until(mark.exists, "the shell runs")
+        terminal.until(lambda: terminal.output.count(b"\x1b[?1049h") == 2, "the app has the terminal again")
+        terminal.press("q")
+        assert terminal.wait() == 0
+        lent = terminal.output.split(b"\x1b[?1049l")[1].split(b"\x1b[?1049h")[0]
+        assert b"\n" * 40 in lent.replace(b"\r", b""), "what stood there is kept above"
+        assert b"\x1b[H\x1b[2J" in lent
+
+
 def test_showing_a_session_imports_no_torch_and_no_git() -> None:
     code = (
         "import sys, workbench.tui.running, workbench.tui.live, workbench.tui.screens.main\n"

@@ -14,7 +14,7 @@ from sessions.client import HostGone
 from sessions.protocol import Refusal
 from sessions.state import ScoreRow, SessionState
 from workbench.tui import words
-from workbench.tui.ink import EMPTY, Line, Span, Tone
+from workbench.tui.ink import EMPTY, Line, Span, Tone, folded
 from workbench.tui.screens.dialog import fact, key_line, paragraph
 from workbench.tui.source import Source
 from workbench.tui.text import lines_of, one_line
@@ -24,6 +24,7 @@ from workbench.tui.widgets.rows import Rows
 
 _KINDS = {"added": ("+", Tone.GOOD), "removed": ("-", Tone.BAD), "modified": ("~", Tone.ACCENT)}
 PATCH_LINES = 4_000
+MEASURE = 88
 
 
 class Against(msgspec.Struct, frozen=True):
@@ -35,8 +36,9 @@ class Against(msgspec.Struct, frozen=True):
     truncated: int = 0
 
 
-def details_lines(row: ScoreRow, state: SessionState) -> list[Line]:
-    """Return the figures and the message."""
+def details_lines(row: ScoreRow, state: SessionState, width: int = MEASURE) -> list[Line]:
+    """Return the figures and the message, its words within `width` cells."""
+    measure = max(1, min(MEASURE, width))
     hidden = state.scores_hidden
     star = "  ★ counts" if state.counted and state.counted.number == row.number and not hidden else ""
     lines = [fact("asked", "before the clock" if row.number == 0 else words.clock_time(row.elapsed_ms),
@@ -62,9 +64,9 @@ def details_lines(row: ScoreRow, state: SessionState) -> list[Line]:
         fact("snapshot", one_line(row.commit or words.MISSING), (f"  number {row.snapshot}", Tone.MUTED))
     )
     if row.note:
-        lines += [EMPTY, ((("YOUR NOTE"), Tone.LABEL),), *paragraph(row.note, measure=88)]
+        lines += [EMPTY, ((("YOUR NOTE"), Tone.LABEL),), *paragraph(row.note, measure=measure)]
     if row.message and not (hidden and row.status is ScoreStatus.VALID):
-        lines += [EMPTY, (("MESSAGE", Tone.LABEL),), *paragraph(row.message, measure=88)]
+        lines += [EMPTY, (("MESSAGE", Tone.LABEL),), *paragraph(row.message, measure=measure)]
     return lines
 
 
@@ -136,10 +138,10 @@ class DetailsText(Rows):
         row = view.state.scores[self.number] if self.number < len(view.state.scores) else None
         if row is None:
             return [(("this score has not been asked for yet", Tone.MUTED),)]
-        lines = details_lines(row, view.state)
+        lines = details_lines(row, view.state, width - 1)
         for against in self.diffs:
             lines += [EMPTY, *diff_lines(against)]
-        return lines
+        return [piece for drawn in lines for piece in folded(drawn, max(2, width))]
 
 
 class DetailsPage(Screen[None]):

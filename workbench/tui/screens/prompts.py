@@ -207,10 +207,29 @@ KEYS = (
 )  # fmt: skip
 
 
+WATCHING = {
+    "s": None, "c": None, "n": None, "p  r": None, "t": None, "f": None, "x": None, "S": None,
+    "a": "read a proctor's message in full", "q": "quit; the session goes on",
+}  # fmt: skip
+"""What differs where nothing can be sent: other words, or no such key."""
+
+
+def keys_of(mode: Mode) -> list[tuple[str, str]]:
+    """Return the keys of the main screen that do something in this mode."""
+    if mode is Mode.LIVE:
+        return list(KEYS)
+    said = ((key, WATCHING.get(key, what)) for key, what in KEYS)
+    return [(key, what) for key, what in said if what is not None]
+
+
 class KeysPage(Dialog[None]):
     """Every key of the main screen."""
 
     title_text = "Keys"
 
+    def __init__(self, mode: Mode) -> None:
+        super().__init__()
+        self._mode = mode
+
     def body(self) -> Iterable[Widget]:
-        yield Words([((f"{key:<12}", Tone.KEY), (what, Tone.TEXT)) for key, what in KEYS])
+        yield Words([((f"{key:<12}", Tone.KEY), (what, Tone.TEXT)) for key, what in keys_of(self._mode)])

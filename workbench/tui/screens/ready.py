@@ -64,7 +64,7 @@ def ready_lines(view: View, width: int, height: int) -> list[Line]:
         EMPTY,
     ]
     spare = height - len(lines)
-    return [*lines, *_begin(view, tall=spare >= 12)]
+    return [*lines, *_begin(view, measure, tall=spare >= 12)]
 
 
 def _measured(state: SessionState) -> list[Line]:
@@ -90,11 +90,11 @@ def _measured(state: SessionState) -> list[Line]:
 
 def _time(state: SessionState) -> tuple[Span, Span]:
     said = words.spoken_time(state.clock.budget_ms)
-    return (said, Tone.STRONG), ("  reading the brief counts; it appears when the clock starts", Tone.MUTED)
+    return (said, Tone.STRONG), ("  brief shown at the start; reading it counts", Tone.MUTED)
 
 
 def _counting(state: SessionState) -> str:
-    which = f"the {state.opened.environment.counting.value} valid score counts"
+    which = f"{state.opened.environment.counting.value} valid score counts"
     if state.opened.policy.variant is Variant.HIDDEN_SCORE or state.opened.environment.scores_hidden:
         return which + "; you will not see scores"
     return which
@@ -141,18 +141,12 @@ def able(view: View) -> bool:
     return view.state.consented and scored and view.mode is Mode.LIVE and view.link.up
 
 
-def _begin(view: View, *, tall: bool) -> list[Line]:
+def _begin(view: View, measure: int, *, tall: bool) -> list[Line]:
     """Return what Enter does, as large as there is room for."""
     if view.mode is not Mode.LIVE:
         return [(("the clock has not been started", Tone.MUTED),)]
     if not able(view):
-        missing = []
-        if view.state.starting is None:
-            missing.append("the starting score")
-        if not view.state.consented:
-            missing.append("your agreement to the rules")
-        waits = " and ".join(missing) or "the host"
-        return [((f"Enter starts the clock once {waits} is there", Tone.MUTED),)]
+        return paragraph(f"Enter starts the clock once {_missing(view)}.", Tone.MUTED, measure)
     text = "     Press Enter to start the clock     "
     if not tall:
         return [((text.strip().center(40), Tone.BAND_INFO),)]
@@ -160,6 +154,19 @@ def _begin(view: View, *, tall: bool) -> list[Line]:
     empty = " " * len(text)
     return [EMPTY, *(((row, Tone.STRONG),) for row in digits), EMPTY, EMPTY,
             *(((row, Tone.BAND_INFO),) for row in (empty, text, empty))]  # fmt: skip
+
+
+def _missing(view: View) -> str:
+    """Return what has to come true before the clock can be started."""
+    starting = view.state.starting
+    missing = []
+    if starting is None:
+        missing.append("the starting score is taken")
+    elif starting.raw is None and not view.state.scores_hidden:
+        missing.append("the starting solution can be scored")
+    if not view.state.consented:
+        missing.append("you have agreed to the rules")
+    return " and ".join(missing) or "the host answers again"
 
 
 class ReadySheet(Drawing, can_focus=True):

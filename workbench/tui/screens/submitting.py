@@ -13,7 +13,8 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input
 
-from environments.contract import Counting, SurveyQuestion
+from environments.contract import Counting, ScoreStatus, SurveyQuestion
+from sessions.events import SnapshotReason
 from sessions.state import Phase, ScoreRow, SessionState
 from workbench.tui import words
 from workbench.tui.ink import EMPTY, Line, Span, Tone
@@ -26,6 +27,7 @@ from workbench.tui.widgets.lines import Words
 from workbench.tui.widgets.rows import Rows
 
 WORD = "submit"
+_NOT_JUDGED = {None, ScoreStatus.INFRASTRUCTURE, ScoreStatus.CANCELLED}
 
 
 def figure_of(row: ScoreRow | None, state: SessionState) -> tuple[Span, ...]:
@@ -41,8 +43,14 @@ def figure_of(row: ScoreRow | None, state: SessionState) -> tuple[Span, ...]:
 def submit_lines(view: View) -> list[Line]:
     """Return what a person must know before they end their session."""
     state = view.state
-    last = state.opened.environment.counting is Counting.LAST
+    opened = state.opened
+    last = opened.environment.counting is Counting.LAST
     lines = [
+        fact(
+            "session",
+            (one_line(opened.session), Tone.STRONG),
+            (f"  {one_line(opened.environment.slug)} · {one_line(opened.participant)}", Tone.MUTED),
+        ),
         fact(
             "time left", (words.countdown(view.remaining_ms), Tone.STRONG), (" will be given up", Tone.MUTED)
         ),
@@ -110,6 +118,19 @@ def questions(state: SessionState) -> tuple[SurveyQuestion, ...]:
     )
 
 
+def scored_already(state: SessionState) -> ScoreRow | None:
+    """Return the earlier scoring of the final state, where the final state needed none of its own."""
+    ends = {SnapshotReason.SUBMIT, SnapshotReason.DEADLINE}
+    final = next((one for one in state.snapshots if one.reason in ends), None)
+    if final is None or final.tree is None:
+        return None
+    same = {one.number for one in state.snapshots if one.tree == final.tree}
+    judged = [row for row in state.scores if row.snapshot in same and row.status not in _NOT_JUDGED]
+    if any(row.snapshot == final.number for row in judged):
+        return None
+    return judged[-1] if judged else None
+
+
 def closing_lines(view: View) -> list[Line]:
     """Return how the session stands after submission or deadline."""
     state = view.state
@@ -124,6 +145,9 @@ def closing_lines(view: View) -> list[Line]:
         stage = one_line(row.stage) or "waiting"
         percent = "" if row.fraction is None else f" {row.fraction * 100:.0f} %"
         lines.append(fact("final score", (f"{stage}{percent}", Tone.ACCENT)))
+    elif (judged := scored_already(state)) is not None:
+        same = f"of #{judged.number}" if judged.number else "of the starting score"
+        lines.append(fact("final state", f"is that {same}, scored already"))
     lines.append(fact("counts", *figure_of(state.counted, state)))
     if state.phase is Phase.CLOSED:
         lines.append(

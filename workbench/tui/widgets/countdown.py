@@ -5,7 +5,8 @@ from __future__ import annotations
 from sessions.state import Phase
 from workbench.tui import words
 from workbench.tui.digits import LARGE, SMALL, Face, big, cells_of
-from workbench.tui.ink import EMPTY, Line, Span, Tone, beside, gauge, heading
+from workbench.tui.ink import EMPTY, Line, Span, Tone, beside, cells, gauge, heading
+from workbench.tui.text import width as width_of
 from workbench.tui.view import View
 from workbench.tui.widgets.drawing import Drawing
 
@@ -75,14 +76,22 @@ def _used(view: View, width: int) -> Line:
     left: list[Span] = [("used ", Tone.MUTED), (said(state.elapsed_ms(now)), Tone.TEXT)]
     if state.pauses:
         left += [("  paused ", Tone.MUTED), (said(state.paused_ms(now)), Tone.TEXT)]
-    right: list[Span] = []
-    if state.clock.credited_ms:
-        sign = "+" if state.clock.credited_ms > 0 else "−"
-        minutes = words.short_time(abs(state.clock.credited_ms))
-        right = [(f"credit {sign}{minutes}", Tone.GOOD if sign == "+" else Tone.WARN)]
-    else:
-        right = [(f"of {words.spoken_time(state.clock.budget_ms)}", Tone.MUTED)]
-    return beside(tuple(left), tuple(right), width)
+    said_right, tone = _budget(view)
+    room = width - cells(tuple(left)) - 1
+    # Figures that were cut would be wrong figures: what does not fit is said shorter, or not at all.
+    right = next((text for text in said_right if width_of(text) <= room), "")
+    return beside(tuple(left), ((right, tone),), width)
+
+
+def _budget(view: View) -> tuple[tuple[str, ...], Tone]:
+    """Return what the time used is out of, or what was credited, the longest wording first."""
+    clock = view.state.clock
+    if clock.credited_ms:
+        sign = "+" if clock.credited_ms > 0 else "−"
+        minutes = words.short_time(abs(clock.credited_ms))
+        tone = Tone.GOOD if sign == "+" else Tone.WARN
+        return (f"credit {sign}{minutes}", f"{sign}{minutes}"), tone
+    return (f"of {words.spoken_time(clock.budget_ms)}", f"of {words.short_time(clock.budget_ms)}"), Tone.MUTED
 
 
 class Countdown(Drawing):

@@ -22,13 +22,15 @@ def light_of(view: View, part: Part) -> Light:
     return health.light if health else Light.GREEN
 
 
-def lights(view: View) -> Line:
-    """Return the three lights; what is not green is also named in a band below."""
+def lights(view: View, *, brief: bool = False) -> Line:
+    """Return the three lights; what is not green is named, also when brief, and again in a band below."""
     spans: list[Span] = []
     for part, name in LIGHTS:
         light = light_of(view, part)
         mark, tone = _MARKS[light]
-        spans += [(f"{mark} ", tone), (f"{name}  ", Tone.MUTED if light is Light.GREEN else tone)]
+        green = light is Light.GREEN
+        named = "" if brief and green else f"{name}  "
+        spans += [(f"{mark} ", tone), (named, Tone.MUTED if green else tone)]
     return tuple(spans)
 
 
@@ -43,11 +45,21 @@ def header(view: View, width: int) -> Line:
     ]
     if view.mode is not Mode.LIVE:
         left.append((f"  {view.mode.value.upper()}", Tone.ACCENT))
-    who = (cut(plain(opened.participant), 16), Tone.TEXT), (f" · {plain(opened.session)}{edge}", Tone.MUTED)
-    middle = lights(view)
-    if cells(tuple(left)) + cells(middle) + cells(who) + 6 > width:
-        return beside(tuple(left), (*middle, who[0], (" ", Tone.TEXT)), width)
-    return beside(tuple(left), (*middle, ("    ", Tone.TEXT), *who), width)
+    session = plain(opened.session)
+    who: Line = (cut(plain(opened.participant), 16), Tone.TEXT), (f" · {session}{edge}", Tone.MUTED)
+    alone: Line = ((f"{session}{edge}", Tone.MUTED),)
+    gap: Line = (("    ", Tone.TEXT),)
+    # Which session this is outlives whose it is, and both outlive the names of lights that are green.
+    for right in (
+        (*lights(view), *gap, *who),
+        (*lights(view), *who),
+        (*lights(view), *alone),
+        (*lights(view, brief=True), *who),
+        (*lights(view, brief=True), *alone),
+    ):
+        if cells(tuple(left)) + cells(right) + 1 <= width:
+            return beside(tuple(left), right, width)
+    return beside(tuple(left), right, width)
 
 
 class Header(Drawing):

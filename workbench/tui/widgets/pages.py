@@ -20,7 +20,8 @@ class NotesPage(Rows):
     def scrolling(self, view: View, width: int) -> list[Line]:
         notes = view.state.notes
         if not notes:
-            return [(("no notes yet · n writes one into the record", Tone.MUTED),)]
+            offer = " · n writes one into the record" if view.can_act else ""
+            return [((f"no notes yet{offer}", Tone.MUTED),)]
         lines: list[Line] = []
         for note in reversed(notes):
             by = "" if note.by == "participant" else f"  {plain(note.by)}"
@@ -45,7 +46,7 @@ class FilesPage(Rows):
         if view.changed_problem:
             lines = [((plain(view.changed_problem), Tone.WARN),)]
         elif view.changed is None:
-            lines = [((f"{since} · f looks for changes", Tone.MUTED),)]
+            lines = [((f"{since} · f looks for changes" if view.can_act else since, Tone.MUTED),)]
         elif not view.changed:
             lines = [((f"nothing changed {since}", Tone.MUTED),)]
         else:

@@ -19,7 +19,7 @@ def running(view: View, width: int, height: int) -> list[Line]:
     if len(pending) > 1:
         right = ((f"{len(pending) - 1} waiting", Tone.ACCENT),)
     lines = [heading("SCORING", width, right=right)]
-    lines += _busy(view, pending[0], width) if pending else _idle(state, width)
+    lines += _busy(view, pending[0], width) if pending else _idle(view, width)
     return lines[:height]
 
 
@@ -35,14 +35,16 @@ def _busy(view: View, row: ScoreRow, width: int) -> list[Line]:
     return [beside(left, right, width), bar]
 
 
-def _idle(state: SessionState, width: int) -> list[Line]:
+def _idle(view: View, width: int) -> list[Line]:
+    state = view.state
     lines: list[Line] = []
     last = next((row for row in reversed(state.scores) if not row.pending and row.number), None)
     if last is None:
-        lines.append((("idle · s scores the work folder as it is, as often as you like", Tone.MUTED),))
+        offer = " · s scores the work folder as it is, as often as you like" if view.can_act else ""
+        lines.append(((f"idle{offer}", Tone.MUTED),))
     else:
         lines.append(_last(last, state, width))
-    lines.append(_check(state, width))
+    lines.append(_check(view, width))
     return lines
 
 
@@ -67,8 +69,11 @@ def _last(row: ScoreRow, state: SessionState, width: int) -> Line:
     return ((head, Tone.MUTED), (f"{status}  ", tone), (cut(message, width), Tone.TEXT))
 
 
-def _check(state: SessionState, width: int) -> Line:
+def _check(view: View, width: int) -> Line:
+    state = view.state
     check = state.last_check
+    if check is None and not view.can_act:
+        return (("not checked yet", Tone.MUTED),)
     if check is None:
         return (("c checks files and rules without a score", Tone.FAINT if state.checks else Tone.MUTED),)
     if check.fault:

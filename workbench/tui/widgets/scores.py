@@ -27,6 +27,7 @@ def columns(width: int, *, hidden: bool = False) -> dict[str, int]:
     return shown
 
 
+_NONE = "no score yet"
 _RIGHT = {"#", "at", "raw", "norm", "change", "took"}
 
 
@@ -112,7 +113,7 @@ class ScoreTable(Rows):
         self._follow_cursor(len(rows))
         self._numbers = [row.number for row in rows]
         return [row_line(row, view.state, width) for row in rows] or [
-            (("no score yet: press s when there is something to score", Tone.MUTED),)
+            ((_NONE + (": press s when there is something to score" if view.can_act else ""), Tone.MUTED),)
         ]
 
     def _follow_cursor(self, count: int) -> None:
