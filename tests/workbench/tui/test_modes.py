@@ -13,7 +13,7 @@ from workbench.tui.source import Mode
 from workbench.tui.story import Story
 
 LOOKING = (Mode.WATCH, Mode.REPLAY)
-SENDING = {"s", "c", "n", "p  r", "t", "S", "x", "f"}
+SENDING = {"s  c", "n", "p  r", "t", "S", "x", "f"}
 
 
 async def test_the_keys_page_of_a_watcher_lists_only_what_works() -> None:
@@ -32,6 +32,15 @@ async def test_the_keys_page_of_a_watcher_lists_only_what_works() -> None:
             "acknowledge",
         ):
             assert gone not in text
+
+
+async def test_every_key_is_listed_on_the_smallest_usual_terminal() -> None:
+    async with showing(Story().afternoon(), size=(80, 24)) as pilot:
+        await pilot.press("question_mark")
+        await until(pilot, lambda: isinstance(pilot.app.screen, KeysPage))
+        await until(pilot, lambda: "esc close" in screen_text(pilot.app))
+        text = screen_text(pilot.app)
+        assert [what for _, what in KEYS if what not in text] == []
 
 
 @pytest.mark.parametrize("mode", LOOKING)
@@ -71,3 +80,11 @@ async def test_the_palette_offers_only_commands_that_look(mode: Mode) -> None:
         offered = {command.title for command in commands(pilot.app)}
     assert {"Brief", "Health", "Keys", "Detach"} <= offered
     assert not offered & {"Score", "Check", "Note", "Pause", "Resume", "Shell", "Submit", "Cancel score"}
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+async def test_a_watcher_is_not_told_to_look_for_changed_files(mode: Mode) -> None:
+    async with showing(Story(ScriptedSource(mode=mode)).afternoon(), size=(80, 24)) as pilot:
+        await pilot.press("4")
+        await until(pilot, lambda: "since snapshot" in screen_text(pilot.app))
+        assert ("f looks for changes" in screen_text(pilot.app)) is (mode is not Mode.WATCH)

@@ -196,19 +196,17 @@ class MessagePage(Dialog[bool]):
 
 
 KEYS = (
-    ("s", "score the work folder"), ("c", "check it without a score"), ("n", "write a note"),
-    ("p  r", "pause, resume"), ("t", "recorded shell in the work folder"), ("b", "brief, with contents and search"),
+    ("s  c", "score the work folder, or only check it"), ("n", "write a note"), ("p  r", "pause, resume"),
+    ("t", "recorded shell in the work folder"), ("b", "brief, with contents and search"),
     ("f", "files changed since the last snapshot"), ("enter  d", "details and diff of the score under the cursor"),
     ("x", "cancel the running score"), ("a", "read and acknowledge a proctor's message"),
-    ("h", "health of recorder, snapshots, host"), ("l", "chart: linear or logarithmic"),
-    ("z", "chart: whole session, so far, last hour"), ("1 2 3 4 5", "overview, brief, notes, files, machine"),
-    ("← →", "page before, next page"), ("tab", "next panel"), ("↑ ↓ j k", "move or scroll"), ("ctrl+p", "all commands"),
-    ("S", "submit and finish"), ("q", "detach; the session goes on"),
+    ("h", "health of recorder, snapshots, host"), ("l  z", "chart: linear or logarithmic, zoom"),
+    ("1-5  ← →", "overview, brief, notes, files, machine"), ("tab  ↑ ↓", "next panel, move or scroll (also j k)"),
+    ("ctrl+p", "all commands"), ("S", "submit and finish"), ("q", "detach; the session goes on"),
 )  # fmt: skip
-
-
+"""As many as a terminal of 24 rows shows."""
 WATCHING = {
-    "s": None, "c": None, "n": None, "p  r": None, "t": None, "f": None, "x": None, "S": None,
+    "s  c": None, "n": None, "p  r": None, "t": None, "f": None, "x": None, "S": None,
     "a": "read a proctor's message in full", "q": "quit; the session goes on",
 }  # fmt: skip
 """What differs where nothing can be sent: other words, or no such key."""

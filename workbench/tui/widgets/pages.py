@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from workbench.tui import words
 from workbench.tui.ink import EMPTY, Line, Tone, beside, heading
+from workbench.tui.source import Mode
 from workbench.tui.text import lines_of, plain, wrap
 from workbench.tui.view import View
 from workbench.tui.widgets.rows import Rows
@@ -46,7 +47,8 @@ class FilesPage(Rows):
         if view.changed_problem:
             lines = [((plain(view.changed_problem), Tone.WARN),)]
         elif view.changed is None:
-            lines = [((f"{since} · f looks for changes" if view.can_act else since, Tone.MUTED),)]
+            offer = "" if view.mode is Mode.WATCH else " · f looks for changes"
+            lines = [((since + offer, Tone.MUTED),)]
         elif not view.changed:
             lines = [((f"nothing changed {since}", Tone.MUTED),)]
         else:
