@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from environments.contract import ReportProgress, ScoreStatus
+from environments.optimize_llm_foundry.environment import OptimizeLlmFoundry
+from environments.optimize_llm_foundry.runs import Job, NotRan, Ran, Sandbox
 from environments.worker import confine
 from environments.worker.jobs import Level
-from tests.cheats.optimize_llm_foundry.small import Small, promised, submissions
+from tests.cheats.optimize_llm_foundry.small import Small, promised, quiet, submissions
 
 HERE = Path(__file__).parent
 ALL = submissions(HERE / "submissions")
@@ -59,3 +63,43 @@ def test_a_submission_that_trains_gets_the_verdict_it_deserves(
 
 def test_every_submission_says_what_it_tries_and_what_it_must_get() -> None:
     assert {promised(cheat) for cheat in ALL} == {"valid", "invalid", "crashed", "timeout"}
+
+
+@pytest.mark.slow
+def test_a_check_accepts_honest_work_and_names_what_is_wrong(small: Small, tmp_path: Path) -> None:
+    reports = {}
+    for name in ("honest_one_process", "copies_the_base"):
+        folder = tmp_path / name
+        folder.mkdir()
+        reports[name] = small.environment.check(small.submission(HERE / "submissions" / name, folder))
+    assert reports["honest_one_process"].accepted
+    assert "hardly left the base" in reports["copies_the_base"].problems[0].what
+
+
+def test_a_script_of_ours_that_fails_is_no_fault_of_the_participant(small: Small, tmp_path: Path) -> None:
+    def fails(
+        folder: Path, job: Job, sandbox: Sandbox, seconds: float, report: ReportProgress
+    ) -> Ran | NotRan:
+        return NotRan(ScoreStatus.OUT_OF_MEMORY, "too little memory", 1.0, "log")
+
+    submission = small.submission(HERE / "submissions" / "copies_the_base", tmp_path)
+    score = OptimizeLlmFoundry(run_starter=fails).score(submission, quiet)
+    assert score.status is ScoreStatus.INFRASTRUCTURE
+    assert "too little memory" in score.message
+
+
+@pytest.mark.slow
+def test_a_machine_that_changes_speed_is_no_fault_of_the_participant(small: Small, tmp_path: Path) -> None:
+    calls = []
+
+    def slows_down(
+        folder: Path, job: Job, sandbox: Sandbox, seconds: float, report: ReportProgress
+    ) -> Ran | NotRan:
+        ran = small.starter(folder, job, sandbox, seconds, report)
+        calls.append(ran)
+        return replace(ran, seconds=ran.seconds * 10**4) if len(calls) == 3 else ran
+
+    submission = small.submission(HERE / "submissions" / "honest_one_process", tmp_path)
+    score = OptimizeLlmFoundry(run_starter=slows_down).score(submission, quiet)
+    assert score.status is ScoreStatus.INFRASTRUCTURE, score.message
+    assert "not steady" in score.message
