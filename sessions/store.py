@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 HOME_VARIABLE = "REBENCH_HOME"
 SESSION_VARIABLE = "REBENCH_SESSION"
 RUNTIME_VARIABLE = "REBENCH_RUNTIME"
+LONGEST_SOCKET = 107
+"""Bytes of a Unix socket's path."""
 
 
 class SessionNotFound(LookupError):
@@ -40,8 +42,15 @@ def make_runtime_folders(record: Record) -> None:
 
     Raises:
         PermissionError: somebody else owns the runtime folder.
+        OSError: its path is too long for a socket.
     """
     top = runtime_folder()
+    longest = max(map(len, map(os.fsencode, (record.participant_socket, record.proctor_socket))))
+    if longest > LONGEST_SOCKET:
+        raise OSError(
+            f"{top} is too long a path for sockets ({longest} bytes where {LONGEST_SOCKET} fit); "
+            f"set {RUNTIME_VARIABLE} to a shorter folder"
+        )
     top.mkdir(parents=True, exist_ok=True, mode=0o711)
     if top.stat().st_uid != os.getuid():
         raise PermissionError(

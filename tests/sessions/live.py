@@ -2,6 +2,7 @@
 
 import os
 import signal
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -126,8 +127,10 @@ def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
 
 @contextmanager
 def live(folder: Path, **changes: Any) -> Iterator[Live]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("REBENCH_RUNTIME", str(folder / "run"))
+    # Sockets have short paths; the folders of parallel tests do not.
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(prefix="rw-") as run:
+        Path(run).chmod(0o711)
+        patch.setenv("REBENCH_RUNTIME", run)
         session = Live(folder, **changes)
         try:
             yield session

@@ -6,6 +6,7 @@ import os
 import pwd
 import socket
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -68,10 +69,12 @@ class House:
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    made = House(tmp_path)
-    yield made
-    made.close()
+def house() -> Iterator[House]:
+    # Sockets have short paths; the folders of parallel tests do not.
+    with tempfile.TemporaryDirectory(prefix="house-") as folder:
+        made = House(Path(folder))
+        yield made
+        made.close()
 
 
 def run(house: House, script: str, level: Isolation = Isolation.SANDBOX, **changes: object) -> str:
