@@ -38,7 +38,7 @@ def open_in_tmux(record: Record) -> Exit:
 
 def _make(tmux: str, name: str, record: Record) -> None:
     work_tree = record.header()["work_tree"]
-    columns, rows = shutil.get_terminal_size()
+    columns, rows = _terminal_size()
     screen, shell = (_command(word, record) for word in ("attach", "shell"))
     here = ["-c", work_tree]
     if rows >= ROWS_FOR_BOTH:
@@ -66,6 +66,14 @@ def _make(tmux: str, name: str, record: Record) -> None:
         done = subprocess.run([tmux, *command], capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise Stop(f"tmux {command[0]}: {done.stderr.strip()}", Exit.INFRASTRUCTURE)
+
+
+def _terminal_size() -> os.terminal_size:
+    """The terminal's own size: COLUMNS and LINES may be left over from another."""
+    try:
+        return os.get_terminal_size(sys.stdout.fileno())
+    except (OSError, ValueError):
+        return shutil.get_terminal_size()
 
 
 def _command(word: str, record: Record) -> str:
