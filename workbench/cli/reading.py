@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import sys
 import time as clock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from workbench.cli.command import Command
+from workbench.cli.exits import Exit
 from workbench.cli.panel import history_table, line, panel
 from workbench.cli.reach import meant, read, session_option
 from workbench.cli.text import duration, literal
+
+if TYPE_CHECKING:
+    from sessions.store import Record
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -33,20 +37,39 @@ def print_json(value: Any) -> None:
 )
 @session_option
 @click.option("--line", "as_line", is_flag=True, help="One short line.")
-@click.option("--watch", is_flag=True, help="Draw it again every second until Ctrl-C.")
+@click.option("--watch", is_flag=True, help="Draw it again every second, in place; q or Ctrl-C leaves.")
 @json_option
-def status(session: str | None, as_line: bool, watch: bool, as_json: bool) -> None:
+def status(session: str | None, as_line: bool, watch: bool, as_json: bool) -> Exit:
     """Show time, scores and health of a session."""
     record = meant(session)
     if not watch:
-        return _show(read(record, "status"), as_line=as_line, as_json=as_json)
+        _show(read(record, "status"), as_line=as_line, as_json=as_json)
+    elif sys.stdout.isatty() and sys.stdin.isatty() and not as_json:
+        return _watch_inline(record, as_line=as_line)
+    else:
+        _watch_plain(record, as_line=as_line, as_json=as_json)
+    return Exit.OK
+
+
+def _watch_inline(record: Record, *, as_line: bool) -> Exit:
+    """Draw below the prompt, in place; what stood there stays."""
+    from workbench.tui.inline import watch
+
+    def draw() -> tuple[str, bool]:
+        standing = read(record, "status")
+        return (line(standing) if as_line else panel(standing)), standing["phase"] != "closed"
+
+    return Exit.OK if watch(draw) else Exit.INTERRUPTED
+
+
+def _watch_plain(record: Record, *, as_line: bool, as_json: bool) -> None:
+    """One after the other, for files and pipes."""
     while True:
         standing = read(record, "status")
-        if sys.stdout.isatty() and not as_json:
-            click.echo("\x1b[H\x1b[2J", nl=False, color=True)
         _show(standing, as_line=as_line, as_json=as_json)
+        sys.stdout.flush()
         if standing["phase"] == "closed":
-            return None
+            return
         clock.sleep(1.0)
 
 
