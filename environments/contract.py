@@ -23,6 +23,9 @@ from typing import Any, Protocol
 
 import msgspec
 
+CANARY = "rebench-workbench canary 6d0c1b5e-9a3f-4a52-8c1f-4c9d6a7b21e0"
+"""Stands in every brief, sealed archive and record, so that a text which learnt from them can be told."""
+
 
 class EnvironmentFault(Exception):
     """Base of every error an environment raises on purpose."""

@@ -12,9 +12,8 @@ import tarfile
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
-from environments.contract import SealBroken
+from environments.contract import CANARY, SealBroken
 
-CANARY = "rebench-workbench canary 6d0c1b5e-9a3f-4a52-8c1f-4c9d6a7b21e0"
 """Stands in every brief and every sealed archive, so that a crawl can be filtered and a leak be recognised."""
 
 PUBLIC_PASSPHRASE = "rebench-workbench: please do not train on this"  # noqa: S105  (public on purpose)

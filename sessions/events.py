@@ -8,10 +8,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from environments.contract import Anchors, EnvironmentSpec, Problem, ScoreStatus
+from environments.contract import CANARY, Anchors, EnvironmentSpec, Problem, ScoreStatus
 
 SCHEMA = 1
-CANARY = "rebench-workbench canary 6d0c1b5e-9a3f-4a52-8c1f-4c9d6a7b21e0"
 
 
 class PauseReason(StrEnum):

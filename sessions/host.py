@@ -28,7 +28,7 @@ from sessions.snapshots import SnapshotPolicy, SnapshotStore
 from sessions.snapshotting import Snapshotter
 from sessions.state import Phase
 from sessions.store import Record, make_runtime_folders
-from sessions.telemetry import Sample, TelemetryWatch
+from sessions.telemetry import STALE_SECONDS, Sample, TelemetryWatch
 from sessions.wiring import Wiring
 
 TICK_SECONDS = 0.5
@@ -167,7 +167,7 @@ class Host:
 
     def _look_at_telemetry(self) -> None:
         stale = self._telemetry.stale_seconds
-        if stale > 5 and self._telemetry.latest is not None:
+        if stale > STALE_SECONDS and self._telemetry.latest is not None:
             self.engine.alarm(Part.GPU, "the poller is silent", Light.AMBER)
         else:
             self.engine.alarm(Part.GPU, "", Light.GREEN)

@@ -27,7 +27,7 @@ from sessions.gateway.hosted import HostedGateway
 from sessions.log import Journal
 from sessions.scoring import Answer, Call, OnProgress, Scorer
 from sessions.snapshots import SnapshotStore
-from sessions.state import Phase, ScoreRow
+from sessions.state import Phase
 from sessions.store import Record
 from sessions.wiring import Wiring
 
@@ -237,10 +237,6 @@ class ScoreQueue:
             and not state.pending
         ):
             self._journal.append(ClockResumed())
-
-    @property
-    def pending(self) -> tuple[ScoreRow, ...]:
-        return self._journal.state.pending
 
 
 class _SparseProgress:

@@ -48,10 +48,6 @@ class Server:
         finally:
             self._connections.discard(connection)
 
-    @property
-    def clients(self) -> int:
-        return len(self._connections)
-
     def telemetry(self, sample: Sample) -> None:
         """Send a sample to everyone who follows."""
         message = notification("telemetry", sample)

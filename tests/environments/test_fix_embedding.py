@@ -17,6 +17,7 @@ from safetensors.torch import load_file, save_file
 
 from environments import registry
 from environments.contract import (
+    CANARY,
     AssetFolders,
     AssetsMissing,
     Limits,
@@ -39,7 +40,7 @@ from environments.fix_embedding.settings import Family, Keys, decode_settings, o
 from environments.kit.bpe import train_bpe
 from environments.kit.minigpt.network import MiniGPTConfig, build
 from environments.kit.sources import Document
-from environments.sealing import CANARY, PUBLIC_PASSPHRASE, open_sealed
+from environments.sealing import PUBLIC_PASSPHRASE, open_sealed
 from tests.environments.fix_embedding_small import FEW, Small, quiet
 
 FOUND = registry.find("fix_embedding")

@@ -14,6 +14,7 @@ from safetensors.torch import load_file, save_file
 
 from environments import registry
 from environments.contract import (
+    CANARY,
     AssetFolders,
     AssetsMissing,
     PrepareRequest,
@@ -38,7 +39,7 @@ from environments.optimize_llm_foundry.result import (
 from environments.optimize_llm_foundry.rows import divide, draw_rows, odd_rows, to_jsonl
 from environments.optimize_llm_foundry.runs import Job, lay_out
 from environments.optimize_llm_foundry.settings import Keys, Model, Rows, decode_settings, open_keys
-from environments.sealing import CANARY, PUBLIC_PASSPHRASE
+from environments.sealing import PUBLIC_PASSPHRASE
 
 TINY = Model(width=16, layers=1, heads=2, feed_forward=24, positions=32)
 SLUG = "optimize_llm_foundry"

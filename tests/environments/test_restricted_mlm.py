@@ -15,6 +15,7 @@ import pytest
 import torch
 
 from environments.contract import (
+    CANARY,
     AssetFolders,
     AssetsMissing,
     Limits,
@@ -32,7 +33,7 @@ from environments.restricted_mlm import capture, evaluate, graph, interpret, rul
 from environments.restricted_mlm.environment import STARTER, environment, flags
 from environments.restricted_mlm.evaluate import Loss, draw_rows, masked_loss
 from environments.restricted_mlm.settings import decode_settings, open_keys
-from environments.sealing import CANARY, PUBLIC_PASSPHRASE, open_sealed
+from environments.sealing import PUBLIC_PASSPHRASE, open_sealed
 from tests.cheats.restricted_mlm import small
 from tests.environments.test_kit import TEXTS, hub_dataset
 

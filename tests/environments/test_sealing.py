@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from environments import sealing
-from environments.contract import SealBroken
-from environments.sealing import CANARY, PUBLIC_PASSPHRASE, open_sealed, passphrase_from, seal, unseal
+from environments.contract import CANARY, SealBroken
+from environments.sealing import PUBLIC_PASSPHRASE, open_sealed, passphrase_from, seal, unseal
 
 KEY = "a key for tests"
 

@@ -14,8 +14,15 @@ import numpy as np
 import pytest
 
 from environments import registry
-from environments.contract import Anchors, PrepareRequest, ScoreStatus, SealBroken, SpecificationInvalid
-from environments.sealing import CANARY, PUBLIC_PASSPHRASE, open_sealed
+from environments.contract import (
+    CANARY,
+    Anchors,
+    PrepareRequest,
+    ScoreStatus,
+    SealBroken,
+    SpecificationInvalid,
+)
+from environments.sealing import PUBLIC_PASSPHRASE, open_sealed
 from environments.triton_cumsum import host_workload
 from environments.triton_cumsum.cases import CROWDED, LARGE, NOT_POSITIVE, POSITIVE, SPARSE, USUAL, ZERO, Kind
 from environments.triton_cumsum.settings import decode_settings, open_keys

@@ -77,7 +77,7 @@ def test_answer_keys_and_solutions_are_under_version_control_only_when_sealed() 
 
 
 def test_every_sealed_archive_is_encrypted_and_bears_the_canary() -> None:
-    from environments.sealing import CANARY
+    from environments.contract import CANARY
 
     for archive in tracked("environments/*/protected/*.sealed"):
         header, _, body = archive.read_bytes().partition(b"}\n")

@@ -9,7 +9,8 @@ import secrets
 import tempfile
 from pathlib import Path
 
-from environments.sealing import CANARY, passphrase_from, seal
+from environments.contract import CANARY
+from environments.sealing import passphrase_from, seal
 
 TEMPLATE = Path(__file__).parent / "template"
 SLUG = re.compile(r"[a-z][a-z0-9_]{1,63}")

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from environments.contract import ScoreReport, ScoreStatus
-from environments.sealing import CANARY
+from environments.contract import CANARY, ScoreReport, ScoreStatus
 from environments.worker import confine
 from environments.worker.jobs import Level
 from tests.environments.harness import STARTER_SCORE, TINY, Tiny, fingerprint
