@@ -26,11 +26,8 @@ from environments.contract import (
     hardware_class,
 )
 from environments.invoke import Action, InvokeRequest
+from environments.reference import lay_out_reference
 from environments.registry import Found
-from environments.sealing import unseal
-
-REFERENCE = "protected/reference.sealed"
-"""Beside environment.toml: the work-tree files of the reference solution, laid over the starter."""
 
 _QUEUE_SECONDS = 120.0
 
@@ -133,7 +130,7 @@ def measure(
     """
     starts: list[float] = []
     references: list[float] = []
-    with _trees(workshop) as (start, reference):
+    with _trees(workshop, report) as (start, reference):
         for number in range(repeats):
             for name, tree, raws in (("starting", start, starts), ("reference", reference, references)):
                 stage = f"scoring the {name} solution, {number + 1} of {repeats}"
@@ -180,7 +177,7 @@ def check_environment(
         else (f"anchors of {anchors.hardware}, this machine is {hardware}",)
     )
     findings = []
-    with _trees(workshop) as trees:
+    with _trees(workshop, report) as trees:
         for name, expected, tree in zip(("nop", "oracle"), (0.0, 1.0), trees, strict=True):
             report(Progress(stage=f"scoring {name}", fraction=expected / 2))
             score = _score(workshop, tree)
@@ -195,8 +192,8 @@ def _position(anchors: Anchors, raw: float) -> float:
 
 
 @contextlib.contextmanager
-def _trees(workshop: Workshop) -> Iterator[tuple[Path, Path]]:
-    """Lay out the work trees of the untouched starter and of the reference solution."""
+def _trees(workshop: Workshop, report: ReportProgress) -> Iterator[tuple[Path, Path]]:
+    """Lay out the work trees of the untouched starter and of the reference solution, making the latter if need be."""
     assets.verify(assets.folders_for(workshop.found.spec, workshop.profile_name, workshop.home))
     sources = calls.call(workshop.request(Action.STARTER), lambda _progress: None)["starter"]
     with tempfile.TemporaryDirectory(prefix="rebench-calibrate-") as folder:
@@ -205,7 +202,9 @@ def _trees(workshop: Workshop) -> Iterator[tuple[Path, Path]]:
             for name, source in sources.items():
                 (tree / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source, tree / name)
-        unseal(workshop.found.folder / REFERENCE, reference, workshop.passphrase)
+        lay_out_reference(
+            workshop.found, workshop.profile_name, reference, workshop.home, workshop.passphrase, report
+        )
         yield start, reference
 
 

@@ -101,7 +101,15 @@ def unseal(archive: Path, folder: Path, passphrase: str) -> list[Path]:
     Raises:
         SealBroken: as `open_sealed`, or a link in `folder` leads a file outside.
     """
-    files = open_sealed(archive, passphrase)
+    return write_below(open_sealed(archive, passphrase), folder, archive)
+
+
+def write_below(files: Mapping[str, bytes], folder: Path, archive: Path) -> list[Path]:
+    """Write what `archive` held below `folder` (0700, files 0600) and return the paths.
+
+    Raises:
+        SealBroken: a link in `folder` leads a file outside.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o700)
     written = []
