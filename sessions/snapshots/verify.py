@@ -1,12 +1,23 @@
 """Every object of a snapshot read and hashed again, and the three parts of it held against each other."""
 
+from __future__ import annotations
+
 import stat
+from typing import NamedTuple
 
 from sessions.snapshots import tree
 from sessions.snapshots.artifacts import Artifacts, pointer
 from sessions.snapshots.names import child, shown
 from sessions.snapshots.objects import Broken, Objects, blob_id, parse_commit
 from sessions.snapshots.values import Entry, EntryKind, Manifest
+
+
+class _Folder(NamedTuple):
+    """A folder that holds: its own files, their bytes, and (name, tree, facts) of the folders in it."""
+
+    files: int
+    bytes: int
+    below: tuple[tuple[str, str, str | None], ...]
 
 
 class Verifier:
@@ -17,6 +28,7 @@ class Verifier:
         self._sound: set[str] = set()
         self._sizes: dict[str, int] = {}
         self._unsound: dict[str, str] = {}
+        self._folders: dict[tuple[str, str | None], _Folder] = {}
         self._judged: dict[str, str | None] = {}
 
     def problems(self, number: int, commit: str, parent: str | None) -> list[str]:
@@ -49,32 +61,45 @@ class Verifier:
         queue: list[tuple[str, str, str | None]] = [("", where.work, where.facts)]
         while queue:
             path, work, facts = queue.pop()
-            try:
-                self._checked(work, "tree")
-                self._check_facts(facts)
-                items = tree.listing(self._objects, path, work, facts)
-            except Broken as error:
-                found.append(f"{label}: folder {shown(path) or '.'}: {error}")
-                continue
-            for item in items:
-                here = child(path, item.name)
-                if item.entry.kind is EntryKind.FOLDER:
-                    queue.append((here, item.oid, item.facts))
-                    continue
-                try:
-                    blob = self._size(item.oid)
-                except Broken as error:
-                    found.append(f"{label}: {shown(here)}: {error}")
-                    continue
-                if stat.S_IFMT(item.entry.mode) != tree.type_of(item.git_mode):
-                    found.append(f"{label}: {shown(here)}: its facts and its tree disagree about what it is")
-                if item.entry.kind is EntryKind.ARTIFACT and item.oid != _pointer_id(item.entry):
-                    found.append(
-                        f"{label}: {shown(here)}: its pointer and its facts name different artifacts"
-                    )
-                files += 1
-                total += item.entry.size or 0 if item.entry.kind is EntryKind.ARTIFACT else blob
+            folder = self._folders.get((work, facts))
+            if folder is None:
+                before = len(found)
+                folder = self._folder(label, path, work, facts, found)
+                if len(found) == before:
+                    self._folders[work, facts] = folder
+            files += folder.files
+            total += folder.bytes
+            queue.extend((child(path, name), oid, below) for name, oid, below in folder.below)
         return files, total
+
+    def _folder(self, label: str, path: str, work: str, facts: str | None, found: list[str]) -> _Folder:
+        """Hash one folder and the files in it; what does not hold is added to `found`."""
+        try:
+            self._checked(work, "tree")
+            self._check_facts(facts)
+            items = tree.listing(self._objects, path, work, facts)
+        except Broken as error:
+            found.append(f"{label}: folder {shown(path) or '.'}: {error}")
+            return _Folder(0, 0, ())
+        files = total = 0
+        below = []
+        for item in items:
+            here = child(path, item.name)
+            if item.entry.kind is EntryKind.FOLDER:
+                below.append((item.name, item.oid, item.facts))
+                continue
+            try:
+                blob = self._size(item.oid)
+            except Broken as error:
+                found.append(f"{label}: {shown(here)}: {error}")
+                continue
+            if stat.S_IFMT(item.entry.mode) != tree.type_of(item.git_mode):
+                found.append(f"{label}: {shown(here)}: its facts and its tree disagree about what it is")
+            if item.entry.kind is EntryKind.ARTIFACT and item.oid != _pointer_id(item.entry):
+                found.append(f"{label}: {shown(here)}: its pointer and its facts name different artifacts")
+            files += 1
+            total += item.entry.size or 0 if item.entry.kind is EntryKind.ARTIFACT else blob
+        return _Folder(files, total, tuple(below))
 
     def _check_facts(self, facts: str | None) -> None:
         if facts is None:
