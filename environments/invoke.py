@@ -100,7 +100,8 @@ class Lines:
         os.set_inheritable(descriptor, False)
 
     def progress(self, progress: Progress) -> None:
-        self.write("progress", progress)
+        fraction = progress.fraction
+        self.write("progress", Progress(progress.stage, None if fraction is None else round(fraction, 3)))
 
     def write(self, key: str, value: Any) -> None:
         line = msgspec.json.encode({key: value}, enc_hook=_encode) + b"\n"

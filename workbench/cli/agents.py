@@ -20,8 +20,8 @@ def wish_options(function: Any) -> Any:
     """Add the options that say what session an agent gets."""
     options = (
         click.option("--profile", metavar="NAME", help="The environment's size; else what this machine can run."),
-        click.option("--hours", type=click.FloatRange(min=0, min_open=True), help="Time budget; else the profile's."),
-        click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="In minutes; adds to --hours."),
+        click.option("--hours", metavar="HOURS", type=click.FloatRange(min=0, min_open=True), help="Time budget; else the profile's."),
+        click.option("--minutes", metavar="MINUTES", type=click.FloatRange(min=0, min_open=True), help="In minutes; adds to --hours."),
         click.option("--workdir", type=click.Path(path_type=Path), help="Work folder, new or empty."),
         click.option("--participant", metavar="NAME", default="agent", show_default=True, help="Name of the agent."),
         click.option("--variant", type=click.Choice(("main", "hidden_score")), default="main", show_default=True),

@@ -48,9 +48,17 @@ environment_folders_option = click.option(
     metavar="NAME",
     help="The environment's size: cpu, gpu, paper; else what this machine can run.",
 )
-@click.option("--hours", type=click.FloatRange(min=0, min_open=True), help="Time budget; else the profile's.")
 @click.option(
-    "--minutes", type=click.FloatRange(min=0, min_open=True), help="Time budget in minutes; adds to --hours."
+    "--hours",
+    metavar="HOURS",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Time budget; else the profile's.",
+)
+@click.option(
+    "--minutes",
+    metavar="MINUTES",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Time budget in minutes; adds to --hours.",
 )
 @click.option(
     "--workdir", type=click.Path(path_type=Path), help="Work folder, new or empty; else ./ENVIRONMENT."

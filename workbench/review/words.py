@@ -43,7 +43,10 @@ def _recorded(b: e.ScoreRecorded | e.StartingScoreRecorded) -> str:
 def _check(b: e.CheckRun) -> str:
     if b.fault:
         return f"check broke: {b.fault}"
-    return "check: accepted" if b.accepted else f"check: {len(b.problems)} problems: {b.problems[0].what}"
+    if b.accepted:
+        return "check: accepted"
+    more = f" (and {len(b.problems) - 1} more)" if len(b.problems) > 1 else ""
+    return f"check: {b.problems[0].what}{more}"
 
 
 def _activity(b: e.ActivitySeen) -> str:
