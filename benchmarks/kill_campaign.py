@@ -20,10 +20,10 @@ from typing import Any
 
 import psutil
 
-from sessions.client import HostGone
-from sessions.protocol import Refusal
-from sessions.state import fold
-from sessions.verify import verify
+from sessions.audit.verify import verify
+from sessions.clients.client import HostGone
+from sessions.clients.protocol import Refusal
+from sessions.record.state import fold
 from tests.sessions.live import Live, live, until
 
 SOLUTION = "import time\ntime.sleep({pause})\ndef predict(xs):\n    return [{factor} * x for x in xs]\n"
@@ -36,7 +36,7 @@ def role(process: psutil.Process) -> str | None:
     except psutil.Error:
         return None
     names = {
-        "sessions.host": "host",
+        "sessions.host ": "host",
         "recording.recorder": "recorder",
         "environments.invoke": "scorer",
         "telemetry.poller": "poller",

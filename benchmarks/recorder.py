@@ -17,8 +17,8 @@ import time
 from pathlib import Path
 from statistics import median
 
-from sessions.clock import SystemClock
-from sessions.events import ShellClosed
+from sessions.record.clock import SystemClock
+from sessions.record.events import ShellClosed
 from sessions.recording.flood import FloodGate, Limits
 from sessions.recording.handle import Recorders, ShellRequest
 from sessions.recording.recorder import boottime

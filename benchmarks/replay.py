@@ -21,10 +21,10 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from environments.contract import ScoreStatus  # noqa: E402
-from sessions import events as e  # noqa: E402
-from sessions.clock import ManualClock  # noqa: E402
-from sessions.log import Journal  # noqa: E402
-from sessions.store import Record, Store  # noqa: E402
+from sessions.record import events as e  # noqa: E402
+from sessions.record.clock import ManualClock  # noqa: E402
+from sessions.record.log import Journal  # noqa: E402
+from sessions.record.store import Record, Store  # noqa: E402
 from tests.sessions.builders import opened  # noqa: E402
 
 HOURS = 8
@@ -32,7 +32,7 @@ TARGET_OPEN, TARGET_SEEK, TARGET_MB = 2.0, 1.0, 400
 OPEN = """
 import resource, sys, time
 began = time.perf_counter()
-from sessions.store import Record
+from sessions.record.store import Record
 from workbench.review.moments import Film
 from pathlib import Path
 record = Record(Path(sys.argv[1]))

@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from sessions.clock import ManualClock
+from sessions.record.clock import ManualClock
 from sessions.recording.format import Kind
 from sessions.recording.keyframes import build_keyframes
 from sessions.recording.reader import Recording

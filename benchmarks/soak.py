@@ -21,9 +21,9 @@ from typing import Any
 
 import psutil
 
-from sessions.events import SessionPolicy
-from sessions.state import fold
-from sessions.verify import verify
+from sessions.audit.verify import verify
+from sessions.record.events import SessionPolicy
+from sessions.record.state import fold
 from tests.sessions.bench import ME, Bench
 from tests.sessions.builders import valid
 from tests.sessions.live import Live, live, until

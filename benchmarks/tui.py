@@ -40,7 +40,7 @@ def live_program(gpus: int) -> None:
     """Show a session on the machine's own clock with a sample a second, until killed."""
     from msgspec.structs import replace
 
-    from sessions.clock import Instant, SystemClock
+    from sessions.record.clock import Instant, SystemClock
     from workbench.tui import run
     from workbench.tui.scripted import ScriptedSource
     from workbench.tui.story import Story, machine_sample

@@ -15,11 +15,11 @@ from time import perf_counter
 import msgspec
 
 from environments.contract import ScoreStatus
-from sessions.clock import ManualClock
-from sessions.events import ClockStarted, Heartbeat, NoteWritten, ScoreRequested, StartingScoreRecorded
-from sessions.log import Journal
-from sessions.store import Record
-from sessions.verify import verify
+from sessions.audit.verify import verify
+from sessions.record.clock import ManualClock
+from sessions.record.events import ClockStarted, Heartbeat, NoteWritten, ScoreRequested, StartingScoreRecorded
+from sessions.record.log import Journal
+from sessions.record.store import Record
 from tests.sessions.builders import opened
 
 ROUNDS = 5

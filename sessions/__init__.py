@@ -1,11 +1,9 @@
-"""One attempt, from start to verified record.
+"""One attempt, from start to verified record. Each folder imports only from those below it.
 
-The truth      events, log, log_copy, state, clock: what can happen, the chained log, the fold, time
-The record     store, closing, signing, verify, bundles, reviewing, rescoring; summary, visibility: readers of state
-The host       supervisor, host, server, dispatch, engine, wiring: the one process that owns a live session
-  it scores    score_queue, scoring; snapshotting over snapshots/; gateway/ to a model
-  it watches   telemetry/, activity, watching; shells over recording/
-  it starts    participants, isolation, commands: what runs for the participant, and what that may see
-The clients    protocol, client, follow, hosting: how everybody else reaches a host
-The beginning  opening, surveying
+audit        verifies, bundles, judges and scores again what a session left
+host         the one process that owns a live session
+clients      how everybody else reaches a host
+gateway, recording, snapshots, telemetry
+             the way to a model; shells on tape; the working tree in git; what the machine does
+record       the truth: events, the log that chains them, state and clock folded from it, where it lies
 """

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from sessions.events import Breaks, Isolation, ParticipantKind, SessionPolicy
-from sessions.store import Record, Store
+from sessions.record.events import Breaks, Isolation, ParticipantKind, SessionPolicy
+from sessions.record.store import Record, Store
 
 if TYPE_CHECKING:
     from environments.registry import Found
@@ -68,7 +68,7 @@ def plan(wish: Wish, store: Store) -> Plan:
         WorkTreeUnusable: the work folder asked for holds something.
     """
     from environments.registry import find
-    from sessions.opening import require_empty
+    from sessions.host.opening import require_empty
     from workbench.preflight.machine import examine
     from workbench.preflight.needs import default_profile, require
 
@@ -123,8 +123,8 @@ def open_planned(planned: Plan, store: Store) -> Record:
         HostGone: the host does not come up.
     """
     from environments import assets
-    from sessions.hosting import start_host
-    from sessions.opening import Opening, find_hardware, open_session
+    from sessions.clients.hosting import start_host
+    from sessions.host.opening import Opening, find_hardware, open_session
     from workbench.preflight.invoking import invoke
 
     found, wish = planned.found, planned.wish

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from sessions.clock import Clock
 from sessions.gateway.meter import Reservation, Spent
+from sessions.record.clock import Clock
 
 
 class CallBegan(msgspec.Struct, frozen=True, tag="began"):

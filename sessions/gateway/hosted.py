@@ -7,11 +7,11 @@ import os
 import msgspec
 
 from environments.contract import GatewayAccess, ModelBudget
-from sessions.events import HealthChanged, Light, Part, UsageReported
 from sessions.gateway.server import Gateway
 from sessions.gateway.upstream import HttpUpstream, Upstream
-from sessions.log import Journal
-from sessions.store import Record
+from sessions.record.events import HealthChanged, Light, Part, UsageReported
+from sessions.record.log import Journal
+from sessions.record.store import Record
 
 URL_VARIABLE = "REBENCH_GATEWAY_URL"
 """The model service behind the gateway, up to and with `/v1`."""

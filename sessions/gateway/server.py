@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from environments.contract import ModelBudget
-from sessions.clock import Clock
 from sessions.gateway.calls import CallLog, read_calls, spent_so_far
 from sessions.gateway.meter import BudgetSpent, Meter, Reservation, Spent, largest_answer
 from sessions.gateway.upstream import Answer, Upstream, UpstreamFailed
+from sessions.record.clock import Clock
 
 if TYPE_CHECKING:
     from aiohttp import web

@@ -10,7 +10,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
-from sessions.clock import parse_utc
+from sessions.record.clock import parse_utc
 from sessions.recording.escapes import Sanitiser
 from sessions.recording.format import Chunk, Kind, Marker, MarkerKind, unpack_marker, unpack_size
 from sessions.recording.reader import Recording

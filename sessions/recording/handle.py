@@ -13,8 +13,17 @@ from pathlib import Path
 
 import msgspec
 
-from sessions.clock import boot_id
-from sessions.events import Body, Event, HealthChanged, Light, Part, RecordingGap, ShellClosed, ShellOpened
+from sessions.record.clock import boot_id
+from sessions.record.events import (
+    Body,
+    Event,
+    HealthChanged,
+    Light,
+    Part,
+    RecordingGap,
+    ShellClosed,
+    ShellOpened,
+)
 from sessions.recording.flood import Limits
 from sessions.recording.foreign import RECORDING_VARIABLE
 from sessions.recording.reader import RecordingUnreadable, figures_of, segment_numbers

@@ -21,8 +21,8 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from sessions.clock import SystemClock
-from sessions.events import Light
+from sessions.record.clock import SystemClock
+from sessions.record.events import Light
 from sessions.recording.flood import FloodGate
 from sessions.recording.format import Kind, Marker, MarkerKind, unpack_size
 from sessions.recording.keyframes import start_building

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from sessions.events import Light
+from sessions.record.events import Light
 
 _SLOT = 4096
 LOCK_NAME = "recorder.lock"

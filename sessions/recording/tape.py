@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from sessions.events import Light
+from sessions.record.events import Light
 from sessions.recording.flood import FloodGate
 from sessions.recording.format import Kind, Marker, MarkerKind, pack_marker, pack_size
 from sessions.recording.writer import Figures, Nanoseconds, SegmentWriter

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from sessions.clock import Clock
+from sessions.record.clock import Clock
 from sessions.recording.format import (
     FIRST_PREV,
     Kind,

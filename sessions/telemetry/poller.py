@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from sessions.clock import Clock, SystemClock
+from sessions.record.clock import Clock, SystemClock
 from sessions.telemetry.backends import GpuBackend, machine_backend
 from sessions.telemetry.samples import Gpu, Sample
 

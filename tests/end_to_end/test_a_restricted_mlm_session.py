@@ -13,9 +13,9 @@ from typing import Any
 import psutil
 import pytest
 
-from sessions.log import read_log
-from sessions.state import SessionState, fold
-from sessions.store import Store
+from sessions.record.log import read_log
+from sessions.record.state import SessionState, fold
+from sessions.record.store import Store
 from tests.sessions.live import until
 
 pytest.importorskip("torch")

@@ -8,7 +8,7 @@ from time import monotonic, sleep
 
 import pytest
 
-from sessions.activity import ActivityWatch
+from sessions.host.activity import ActivityWatch
 from sessions.snapshots import SnapshotPolicy, SnapshotStatus, SnapshotStore
 from tests.sessions.trees import world
 
@@ -18,7 +18,7 @@ WITH_TEN_WATCHES = """
 import json, sys, time
 from pathlib import Path
 Path("/proc/sys/user/max_inotify_watches").write_text("10")
-from sessions.activity import ActivityWatch
+from sessions.host.activity import ActivityWatch
 work = Path(sys.argv[1])
 watch = ActivityWatch(work, every_seconds=0.2)
 watch.start()

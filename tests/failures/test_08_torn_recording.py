@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sessions.clock import ManualClock
+from sessions.record.clock import ManualClock
 from sessions.recording.format import Kind, SegmentDamaged, iter_chunks, read_header
 from sessions.recording.player import Player
 from sessions.recording.reader import Recording, RecordingUnreadable, figures_of

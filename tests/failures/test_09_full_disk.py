@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sessions.events import HealthChanged, Light, RecordingGap, ShellClosed
+from sessions.record.events import HealthChanged, Light, RecordingGap, ShellClosed
 from sessions.recording.handle import RecorderNotStarted, Recorders
 from sessions.recording.player import screen_at
 from sessions.recording.reader import Recording

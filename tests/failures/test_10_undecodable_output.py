@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sessions.events import ShellClosed
+from sessions.record.events import ShellClosed
 from sessions.recording.asciicast import Version, export
 from sessions.recording.handle import Recorders
 from sessions.recording.reader import Recording

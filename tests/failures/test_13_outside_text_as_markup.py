@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from environments.contract import Problem, ScoreStatus, SurveyQuestion
-from sessions.events import (
+from sessions.record.events import (
     ClockPaused,
     Hardware,
     HealthChanged,

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from sessions.events import InterruptionCause, Interruptions, SessionPolicy
-from sessions.state import Phase
-from sessions.verify import verify
+from sessions.audit.verify import verify
+from sessions.record.events import InterruptionCause, Interruptions, SessionPolicy
+from sessions.record.state import Phase
 from tests.sessions.bench import Bench
 from tests.sessions.builders import MINUTE
 

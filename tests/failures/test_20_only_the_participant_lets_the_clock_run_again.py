@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from sessions.client import Client
+from sessions.clients.client import Client
 from tests.sessions.live import live
 
 

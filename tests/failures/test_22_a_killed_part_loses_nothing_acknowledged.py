@@ -11,10 +11,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sessions.client import HostGone
-from sessions.protocol import Refusal
-from sessions.state import fold
-from sessions.verify import verify
+from sessions.audit.verify import verify
+from sessions.clients.client import HostGone
+from sessions.clients.protocol import Refusal
+from sessions.record.state import fold
 from tests.sessions.live import Live, live, until
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sessions.protocol import PARTICIPANT_METHODS, PROCTOR_METHODS, Refusal
+from sessions.clients.protocol import PARTICIPANT_METHODS, PROCTOR_METHODS, Refusal
 from tests.workbench.cli.conftest import Story, home, host_for, story
 from tests.workbench.cli.fake_host import FakeHost
 from workbench.review.watching import WatchSource
@@ -106,10 +106,6 @@ def test_the_module_that_watches_cannot_reach_a_client_at_all() -> None:
                 if name not in imported and (ROOT / file).is_file():
                     waiting.append(file)
                 imported.add(name)
-    assert not imported & {
-        "socket",
-        "sessions.client",
-        "sessions.follow",
-        "sessions.hosting",
-        "sessions.host",
-    }
+    reaching = ("socket", "sessions.clients", "sessions.host")
+    harmless = {"sessions.clients.protocol"}  # words only: what the log holds of them
+    assert not [name for name in imported - harmless if name.startswith(reaching)]

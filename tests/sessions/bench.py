@@ -2,17 +2,17 @@
 
 from pathlib import Path
 
-from sessions.clock import ManualClock
-from sessions.engine import Engine
-from sessions.events import SessionPolicy
-from sessions.log import Journal
-from sessions.opening import open_session
-from sessions.score_queue import ScoreQueue
-from sessions.scoring import Answer, ScriptedScorer
+from sessions.host.engine import Engine
+from sessions.host.opening import open_session
+from sessions.host.score_queue import ScoreQueue
+from sessions.host.scoring import Answer, ScriptedScorer
+from sessions.host.snapshotting import Snapshotter
+from sessions.host.wiring import Wiring
+from sessions.record.clock import ManualClock
+from sessions.record.events import SessionPolicy
+from sessions.record.log import Journal
+from sessions.record.store import Record, Store
 from sessions.snapshots import SnapshotStore
-from sessions.snapshotting import Snapshotter
-from sessions.store import Record, Store
-from sessions.wiring import Wiring
 from tests.sessions.builders import MINUTE, opening, valid
 
 ME = "participant"

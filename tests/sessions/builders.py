@@ -13,8 +13,10 @@ from environments.contract import (
     Profile,
     ScoreReport,
 )
-from sessions.clock import Clock, ManualClock
-from sessions.events import (
+from sessions.host.opening import Opening
+from sessions.host.scoring import Answer
+from sessions.record.clock import Clock, ManualClock
+from sessions.record.events import (
     Hardware,
     Isolation,
     IsolationFound,
@@ -22,9 +24,7 @@ from sessions.events import (
     SessionOpened,
     SessionPolicy,
 )
-from sessions.log import Journal
-from sessions.opening import Opening
-from sessions.scoring import Answer
+from sessions.record.log import Journal
 
 ANCHORS = Anchors(start=2.0, reference=1.0, hardware="any", source="measured")
 HARDWARE = Hardware("cpu-2", "a processor", 2, 2**33)

@@ -16,13 +16,13 @@ from environments import assets
 from environments.contract import Progress
 from environments.registry import find, load
 from environments.sealing import PUBLIC_PASSPHRASE
-from sessions.client import HostGone
-from sessions.events import Event, Isolation, ParticipantKind, SessionPolicy
-from sessions.hosting import connect, start_host, stop_host
-from sessions.log import read_log
-from sessions.opening import Opening, find_hardware, open_session
-from sessions.protocol import Refusal
-from sessions.store import Record, Store
+from sessions.clients.client import HostGone
+from sessions.clients.hosting import connect, start_host, stop_host
+from sessions.clients.protocol import Refusal
+from sessions.host.opening import Opening, find_hardware, open_session
+from sessions.record.events import Event, Isolation, ParticipantKind, SessionPolicy
+from sessions.record.log import read_log
+from sessions.record.store import Record, Store
 
 TINY = Path(__file__).resolve().parents[1] / "environments" / "tiny"
 MINUTE = 60_000

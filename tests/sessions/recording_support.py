@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from sessions.clock import ManualClock
+from sessions.record.clock import ManualClock
 from sessions.recording.format import Kind, pack_size
 from sessions.recording.handle import ShellRequest
 from sessions.recording.wire import Frame, Frames, Hello, pack_frame

@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from sessions.client import Client
-from sessions.store import Record, Store
+from sessions.clients.client import Client
+from sessions.record.store import Record, Store
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = 30.0, what: str = "the condition") -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from sessions.store import Store
+from sessions.record.store import Store
 from workbench.cli.command import Command
 from workbench.cli.exits import Exit
 from workbench.cli.reach import meant
@@ -39,7 +39,7 @@ def wish_options(function: Any) -> Any:
 
 def wish_of(environment: str, given: dict[str, Any]) -> Any:
     """Return what the options ask for."""
-    from sessions.events import Breaks, Isolation, ScoringTime, SessionPolicy, Variant
+    from sessions.record.events import Breaks, Isolation, ScoringTime, SessionPolicy, Variant
     from workbench.launch import agent_wish
 
     budget = round((given["hours"] or 0.0) * 3_600_000 + (given["minutes"] or 0.0) * 60_000) or None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from sessions.store import home_folder
+from sessions.record.store import home_folder
 from workbench.cli.command import Command
 from workbench.cli.environments import environment_argument, profile_option
 from workbench.cli.exits import Exit, Stop

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from sessions.store import Store
+from sessions.record.store import Store
 from workbench.cli.command import Command
 from workbench.cli.reach import meant, session_argument
 from workbench.cli.text import size
@@ -22,7 +22,7 @@ from workbench.cli.text import size
 )
 def bundle(session: str | None, output: Path) -> None:
     """Write a session's record into one file, which opens and verifies anywhere."""
-    from sessions.bundles import bundle as write
+    from sessions.audit.bundles import bundle as write
 
     path = write(meant(session), output)
     click.echo(path)
@@ -35,7 +35,7 @@ def bundle(session: str | None, output: Path) -> None:
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 def import_(file: Path) -> None:
     """Take a bundled record into this store, if it verifies."""
-    from sessions.bundles import take_in
+    from sessions.audit.bundles import take_in
 
     record = take_in(file, Store())
     click.echo(record.session)

@@ -9,7 +9,7 @@ from importlib.resources import files
 
 import click
 
-from sessions.client import Client
+from sessions.clients.client import Client
 from workbench.cli.exits import Exit, Stop
 
 

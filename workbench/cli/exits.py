@@ -39,16 +39,16 @@ _MEANINGS = {
 # (module, exception, code): looked up in what is loaded, since an exception exists only where its module does,
 # and importing all of them would cost every command tens of milliseconds.
 _KNOWN = (
-    ("sessions.store", "SessionNotFound", Exit.USAGE),
-    ("sessions.client", "HostGone", Exit.INFRASTRUCTURE),
-    ("sessions.hosting", "SessionOver", Exit.REFUSED),
-    ("sessions.opening", "WorkTreeUnusable", Exit.USAGE),
-    ("sessions.opening", "IsolationUnavailable", Exit.ENVIRONMENT),
+    ("sessions.record.store", "SessionNotFound", Exit.USAGE),
+    ("sessions.clients.client", "HostGone", Exit.INFRASTRUCTURE),
+    ("sessions.clients.hosting", "SessionOver", Exit.REFUSED),
+    ("sessions.host.opening", "WorkTreeUnusable", Exit.USAGE),
+    ("sessions.host.opening", "IsolationUnavailable", Exit.ENVIRONMENT),
     ("sessions.snapshots.values", "SnapshotError", Exit.USAGE),
-    ("sessions.bundles", "BundleRefused", Exit.REFUSED),
-    ("sessions.log", "LogDamaged", Exit.DAMAGED),
-    ("sessions.state", "EventImpossible", Exit.DAMAGED),
-    ("sessions.events", "EventUnreadable", Exit.DAMAGED),
+    ("sessions.audit.bundles", "BundleRefused", Exit.REFUSED),
+    ("sessions.record.log", "LogDamaged", Exit.DAMAGED),
+    ("sessions.record.state", "EventImpossible", Exit.DAMAGED),
+    ("sessions.record.events", "EventUnreadable", Exit.DAMAGED),
     ("environments.contract", "EnvironmentFault", Exit.ENVIRONMENT),
 )
 
@@ -65,7 +65,7 @@ def exit_for(error: Exception) -> Exit:
     """Return the code an exception ends the program with; `Exit.BUG` for one nobody expected."""
     if isinstance(error, Stop):
         return error.code
-    protocol = sys.modules.get("sessions.protocol")
+    protocol = sys.modules.get("sessions.clients.protocol")
     if protocol is not None and isinstance(error, protocol.Refusal):
         return _refused(error.fault, protocol.Fault)
     for module, name, code in _KNOWN:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import click
 
-from sessions.store import SESSION_VARIABLE, Record
+from sessions.record.store import SESSION_VARIABLE, Record
 from workbench.cli.command import Command
 from workbench.cli.exits import Exit
 from workbench.cli.reach import dial, is_closed

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import click
 
-from sessions.client import Client, HostGone, greeted
-from sessions.store import SESSION_VARIABLE, Record, SessionNotFound, Store, runtime_folder
+from sessions.clients.client import Client, HostGone, greeted
+from sessions.record.store import SESSION_VARIABLE, Record, SessionNotFound, Store, runtime_folder
 from workbench.cli.exits import Exit, Stop
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -91,7 +91,7 @@ def dial(record: Record, *, proctor: bool = False) -> Client:
                 f"`rebench-workbench replay {record.session}` shows it",
                 Exit.REFUSED,
             ) from None
-    from sessions.hosting import connect
+    from sessions.clients.hosting import connect
 
     return connect(record, proctor=proctor)
 

@@ -16,7 +16,7 @@ from workbench.cli.reach import meant, read, session_option
 from workbench.cli.text import duration, literal
 
 if TYPE_CHECKING:
-    from sessions.store import Record
+    from sessions.record.store import Record
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from sessions.store import Record
+from sessions.record.store import Record
 from workbench.cli.command import Command
 from workbench.cli.exits import Exit, Stop
 from workbench.cli.reach import meant, session_argument

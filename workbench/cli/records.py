@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from sessions.store import Record, Store
+from sessions.record.store import Record, Store
 from workbench.cli.command import Command
 from workbench.cli.exits import Exit
 from workbench.cli.panel import phase_words
@@ -79,7 +79,7 @@ def _overview(record: Record) -> dict[str, Any]:
 
 
 def _of_live(record: Record) -> dict[str, Any]:
-    from sessions.clock import SystemClock
+    from sessions.record.clock import SystemClock
     from workbench.review.standing import folded
 
     state = folded(record)
@@ -165,7 +165,7 @@ def verify(session: str | None, everything: bool, quick: bool, as_json: bool) ->
     """Recompute a record and say whether it holds."""
     import msgspec
 
-    from sessions.verify import verify as verify_record
+    from sessions.audit.verify import verify as verify_record
 
     records = list(Store().records()) if everything else [meant(session)]
     reports = [verify_record(record, deep=not quick) for record in records]

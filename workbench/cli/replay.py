@@ -63,8 +63,8 @@ def replay(session: str | None, at_ms: int | None, seq: int | None, text: bool, 
 
 
 def _as_json(film: Any, moment: Any) -> dict[str, Any]:
-    from sessions.events import as_plain
-    from sessions.summary import history, summarise
+    from sessions.record.events import as_plain
+    from sessions.record.summary import history, summarise
 
     return {
         "position_ms": moment.position,
@@ -78,14 +78,14 @@ def _as_json(film: Any, moment: Any) -> dict[str, Any]:
 
 
 def _recent(film: Any, index: int) -> list[Any]:
-    from sessions.events import Heartbeat
+    from sessions.record.events import Heartbeat
 
     happened = [event for event in film.events[: index + 1] if not isinstance(event.body, Heartbeat)]
     return happened[-_RECENT:]
 
 
 def _print(film: Any, moment: Any) -> None:
-    from sessions.summary import history, summarise
+    from sessions.record.summary import history, summarise
     from workbench.cli.panel import history_table, panel
 
     standing = summarise(moment.state, moment.now, proctor=True)
@@ -128,7 +128,7 @@ def watch(session: str | None, text: bool, theme: str | None) -> Exit:
         from workbench.cli.screen import run_watch
 
         return Exit(run_watch(record, theme=theme))
-    from sessions.events import Heartbeat
+    from sessions.record.events import Heartbeat
     from workbench.review.watching import follow_lines
 
     for event in follow_lines(record):

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from sessions.store import Record, Store
+from sessions.record.store import Record, Store
 from workbench.cli.command import Command
 from workbench.cli.exits import Exit, Stop
 from workbench.cli.reach import meant, session_argument
@@ -49,8 +49,8 @@ def review(
     as_json: bool,
 ) -> None:
     """List a record's review, or add a comment or a verdict to it."""
-    from sessions.events import CommentAdded, Verdict, VerdictGiven
-    from sessions.reviewing import add_review
+    from sessions.audit.reviewing import add_review
+    from sessions.record.events import CommentAdded, Verdict, VerdictGiven
     from workbench.cli.text import parse_duration
 
     record = meant(session)
@@ -64,8 +64,8 @@ def review(
 
 
 def _show(record: Record, as_json: bool) -> None:
-    from sessions.events import as_plain
-    from sessions.reviewing import read_reviews
+    from sessions.audit.reviewing import read_reviews
+    from sessions.record.events import as_plain
 
     events = [as_plain(event) for event in read_reviews(record)]
     if as_json:
@@ -110,9 +110,9 @@ def rescore(session: str | None, numbers: tuple[int, ...], by: str, as_json: boo
 async def _rescore(record: Record, numbers: tuple[int, ...], by: str) -> list[dict[str, Any]]:
     from environments import assets
     from environments.registry import find
-    from sessions.rescoring import rescore as again
-    from sessions.reviewing import add_review
-    from sessions.scoring import ProcessScorer
+    from sessions.audit.rescoring import rescore as again
+    from sessions.audit.reviewing import add_review
+    from sessions.host.scoring import ProcessScorer
     from workbench.launch import outside
     from workbench.review.standing import folded
 

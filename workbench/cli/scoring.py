@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from sessions.client import Client, HostGone
-from sessions.store import Record
+from sessions.clients.client import Client, HostGone
+from sessions.record.store import Record
 from workbench.cli.exits import Exit, Stop
 from workbench.cli.reach import ask, dial, read
 from workbench.cli.text import one_line

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from sessions.store import Record
+from sessions.record.store import Record
 
 
 def run_live(record: Record) -> int:
     """Show a participant's own session until it is left."""
-    from sessions.follow import Follower
-    from sessions.hosting import connect
+    from sessions.clients.follow import Follower
+    from sessions.clients.hosting import connect
     from workbench.cli.consent import rules_text
     from workbench.cli.shells import open_recorded
     from workbench.tui import run

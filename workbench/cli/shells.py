@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from sessions.store import Record
+from sessions.record.store import Record
 from workbench.cli.exits import Exit, Stop
 from workbench.cli.reach import ask
 

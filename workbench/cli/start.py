@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from sessions.store import Record, Store
+from sessions.record.store import Record, Store
 from workbench.cli.command import Command
 from workbench.cli.exits import Exit, Stop
 from workbench.cli.proctoring import DurationType
@@ -153,7 +153,7 @@ def open_session(environment: str, wished: dict[str, Any]) -> Record:
 
 
 def _wish(environment: str, wished: dict[str, Any]) -> Any:
-    from sessions.events import (
+    from sessions.record.events import (
         Breaks,
         Interruptions,
         Isolation,

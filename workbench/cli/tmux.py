@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 
-from sessions.store import Record
+from sessions.record.store import Record
 from workbench.cli.exits import Exit, Stop
 
 SHELL_SHARE = "38%"

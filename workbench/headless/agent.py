@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sessions.protocol import Refusal
-from sessions.store import Record, Store
+from sessions.clients.protocol import Refusal
+from sessions.record.store import Record, Store
 from workbench.headless.session import HeadlessSession
 from workbench.headless.stdio import rules_sha256
 from workbench.launch import Wish

@@ -7,14 +7,14 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
-from sessions.client import HostGone
-from sessions.events import Event
-from sessions.follow import Follower, event_in
-from sessions.hosting import SessionOver, connect
-from sessions.log import read_log
-from sessions.state import fold
-from sessions.store import Record
-from sessions.visibility import participant_event
+from sessions.clients.client import HostGone
+from sessions.clients.follow import Follower, event_in
+from sessions.clients.hosting import SessionOver, connect
+from sessions.record.events import Event
+from sessions.record.log import read_log
+from sessions.record.state import fold
+from sessions.record.store import Record
+from sessions.record.visibility import participant_event
 
 OnEvent = Callable[[Event], None]
 SAFE_TO_REPEAT = frozenset({"hello", "status", "brief", "history", "diff", "changed", "events"})

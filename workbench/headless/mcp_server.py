@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from sessions.protocol import Refusal
-from sessions.store import Record, Store
+from sessions.clients.protocol import Refusal
+from sessions.record.store import Record, Store
 from workbench import __version__
 from workbench.headless.methods import METHODS, schema_of
 from workbench.headless.server import Server

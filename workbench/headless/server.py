@@ -12,8 +12,8 @@ from typing import Any, BinaryIO
 import msgspec
 
 from environments.contract import EnvironmentFault
-from sessions.opening import WorkTreeUnusable
-from sessions.protocol import LINE_LIMIT, Fault, Refusal
+from sessions.clients.protocol import LINE_LIMIT, Fault, Refusal
+from sessions.host.opening import WorkTreeUnusable
 from workbench.headless.files import PathRefused
 from workbench.headless.methods import METHODS, described
 from workbench.headless.session import HeadlessSession

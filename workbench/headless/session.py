@@ -10,8 +10,10 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from sessions.client import HostGone
-from sessions.events import (
+from sessions.clients.client import HostGone
+from sessions.clients.hosting import SessionOver
+from sessions.clients.protocol import Fault, Refusal
+from sessions.record.events import (
     Body,
     ClockPaused,
     ClockResumed,
@@ -25,10 +27,8 @@ from sessions.events import (
     StartingScoreRecorded,
     WarningGiven,
 )
-from sessions.hosting import SessionOver
-from sessions.log import read_log
-from sessions.protocol import Fault, Refusal
-from sessions.store import Record, Store
+from sessions.record.log import read_log
+from sessions.record.store import Record, Store
 from workbench import launch
 from workbench.headless.files import Piece, Workspace
 from workbench.headless.link import Link

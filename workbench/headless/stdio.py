@@ -7,8 +7,8 @@ import sys
 from hashlib import sha256
 from importlib.resources import files
 
-from sessions.protocol import Refusal
-from sessions.store import Record, Store
+from sessions.clients.protocol import Refusal
+from sessions.record.store import Record, Store
 from workbench.headless.server import Server, Stdio
 from workbench.headless.session import HeadlessSession
 from workbench.launch import Wish

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 from click import style
 
-from sessions.protocol import Fault, Refusal
+from sessions.clients.protocol import Fault, Refusal
+from sessions.record.store import Record
 from sessions.snapshots import SnapshotError, SnapshotStore
-from sessions.store import Record
 from workbench.cli.text import literal, size
 
 _WORDS = {"added": "green", "removed": "red", "modified": "yellow", "type-changed": "magenta"}

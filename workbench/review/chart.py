@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from environments.contract import Anchors, Direction
-from sessions.state import ScoreRow
+from sessions.record.state import ScoreRow
 from workbench.cli.text import duration, figure
 
 WIDTH, HEIGHT = 880, 300

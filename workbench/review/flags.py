@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import msgspec
 
-from sessions import events as e
-from sessions.clock import parse_utc
-from sessions.state import SessionState, fold, instant_of
+from sessions.record import events as e
+from sessions.record.clock import parse_utc
+from sessions.record.state import SessionState, fold, instant_of
 from workbench.cli.text import duration, figure
 
 BEYOND_REFERENCE = 1.25

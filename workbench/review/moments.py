@@ -10,10 +10,10 @@ from pathlib import Path
 
 import msgspec
 
-from sessions.clock import Instant, parse_utc, utc_label
-from sessions.events import Body, Event, Heartbeat
-from sessions.log import read_log
-from sessions.state import SessionState, apply, instant_of
+from sessions.record.clock import Instant, parse_utc, utc_label
+from sessions.record.events import Body, Event, Heartbeat
+from sessions.record.log import read_log
+from sessions.record.state import SessionState, apply, instant_of
 
 CHECKPOINT = 64
 """A state is kept every so many events; the ones between are folded again from there, at most this many."""

@@ -8,8 +8,9 @@ from bisect import bisect_right
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from sessions.clock import Instant
-from sessions.events import (
+from sessions.clients.protocol import Refusal
+from sessions.record.clock import Instant
+from sessions.record.events import (
     Body,
     Heartbeat,
     ScoreRecorded,
@@ -17,10 +18,9 @@ from sessions.events import (
     SnapshotTaken,
     StartingScoreRecorded,
 )
-from sessions.protocol import Refusal
+from sessions.record.store import Record
+from sessions.record.summary import history, summarise
 from sessions.snapshots import SnapshotError
-from sessions.store import Record
-from sessions.summary import history, summarise
 from sessions.telemetry.samples import Sample, read_samples
 from workbench.review.changes import answer_diff, compare
 from workbench.review.moments import Film, Moment

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from importlib.resources import files
 
-from sessions.events import Event
-from sessions.log import read_log
+from sessions.audit.verify import VerifyReport, verify
+from sessions.record.events import Event
+from sessions.record.log import read_log
+from sessions.record.state import ScoreRow, SessionState, fold
+from sessions.record.store import Record
 from sessions.snapshots import SnapshotError
-from sessions.state import ScoreRow, SessionState, fold
-from sessions.store import Record
-from sessions.verify import VerifyReport, verify
 from workbench import __version__
 from workbench.cli.text import DASH, duration, figure, local_time, size
 from workbench.review.changes import compare

@@ -5,11 +5,11 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Any
 
-from sessions.log import read_log
-from sessions.protocol import Refusal
-from sessions.state import SessionState, fold
-from sessions.store import Record
-from sessions.summary import history, summarise
+from sessions.clients.protocol import Refusal
+from sessions.record.log import read_log
+from sessions.record.state import SessionState, fold
+from sessions.record.store import Record
+from sessions.record.summary import history, summarise
 
 
 def folded(record: Record) -> SessionState:

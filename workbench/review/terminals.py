@@ -14,10 +14,10 @@ from textual.containers import ScrollableContainer
 from textual.widget import Widget
 from textual.widgets import Static
 
+from sessions.record.store import Record
 from sessions.recording.player import Player
 from sessions.recording.reader import RecordingUnreadable
 from sessions.recording.screen import TRUE_COLOUR, Colour, Look, Screen, Style, hex_colour
-from sessions.store import Record
 from workbench.review.moments import Moment
 from workbench.review.replaying import ReplaySource
 from workbench.tui.ink import Line, Tone

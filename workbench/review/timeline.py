@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from environments.contract import ScoreStatus
-from sessions import events as e
+from sessions.record import events as e
 from workbench.review.moments import Film
 from workbench.review.replaying import ReplaySource
 from workbench.review.words import describe

@@ -11,11 +11,11 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from sessions.clock import Clock, Instant, SystemClock
-from sessions.events import ClockStarted, DeadlineReached, Event, SessionClosed, Submitted, decode
-from sessions.protocol import Refusal
-from sessions.state import instant_of
-from sessions.store import Record
+from sessions.clients.protocol import Refusal
+from sessions.record.clock import Clock, Instant, SystemClock
+from sessions.record.events import ClockStarted, DeadlineReached, Event, SessionClosed, Submitted, decode
+from sessions.record.state import instant_of
+from sessions.record.store import Record
 from sessions.telemetry.samples import Sample
 from workbench.review import standing
 from workbench.review.changes import answer_diff

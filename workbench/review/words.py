@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sessions import events as e
+from sessions.record import events as e
 from workbench.cli.text import duration, figure, size
 
 

@@ -15,10 +15,10 @@ from textual.binding import Binding, BindingType
 from textual.filter import Monochrome, NoColor
 from textual.screen import Screen
 
-from sessions.client import HostGone
-from sessions.events import Event, SnapshotTaken, WarningGiven
-from sessions.protocol import Refusal
-from sessions.state import Phase, SessionState, apply
+from sessions.clients.client import HostGone
+from sessions.clients.protocol import Refusal
+from sessions.record.events import Event, SnapshotTaken, WarningGiven
+from sessions.record.state import Phase, SessionState, apply
 from sessions.telemetry.samples import Sample
 from workbench.tui import words
 from workbench.tui.glyphs import AsciiOnly, speaks_unicode
@@ -168,7 +168,7 @@ class WorkbenchApp(App[int]):
 
     @staticmethod
     def _instant(event: Event) -> Any:
-        from sessions.state import instant_of
+        from sessions.record.state import instant_of
 
         return instant_of(event)
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
-from sessions.client import HostGone
-from sessions.clock import Clock, Instant, SystemClock
-from sessions.events import EventUnreadable
-from sessions.follow import Follower, event_in
-from sessions.protocol import Refusal
+from sessions.clients.client import HostGone
+from sessions.clients.follow import Follower, event_in
+from sessions.clients.protocol import Refusal
+from sessions.record.clock import Clock, Instant, SystemClock
+from sessions.record.events import EventUnreadable
 from sessions.telemetry.samples import Sample
 from workbench.tui.source import Batch, Happened, HostFound, HostLost, Mode, Sampled, Update
 

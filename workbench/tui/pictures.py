@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from sessions.events import ClockPaused, ConsentGiven, PauseReason
+from sessions.record.events import ClockPaused, ConsentGiven, PauseReason
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.story import RULES, Story
 

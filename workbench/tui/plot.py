@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from environments.contract import Anchors, Direction, ScoreStatus
-from sessions.state import ScoreRow
+from sessions.record.state import ScoreRow
 from workbench.tui import words
 from workbench.tui.ink import EMPTY, Line, Span, Tone, block
 from workbench.tui.text import width

@@ -8,10 +8,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from sessions.clock import Instant, ManualClock
-from sessions.events import Body, Event
-from sessions.protocol import Refusal
-from sessions.state import SessionState, apply
+from sessions.clients.protocol import Refusal
+from sessions.record.clock import Instant, ManualClock
+from sessions.record.events import Body, Event
+from sessions.record.state import SessionState, apply
 from sessions.telemetry.samples import Sample
 from workbench.tui.source import Batch, Happened, HostFound, HostLost, Mode, Replaced, Sampled, Update
 

@@ -8,9 +8,9 @@ from typing import Any, Protocol
 
 import msgspec
 
-from sessions.clock import Instant
-from sessions.events import Event
-from sessions.state import SessionState
+from sessions.record.clock import Instant
+from sessions.record.events import Event
+from sessions.record.state import SessionState
 from sessions.telemetry.samples import Sample
 
 

@@ -18,7 +18,7 @@ from environments.contract import (
     ScoreStatus,
     SurveyQuestion,
 )
-from sessions.events import (
+from sessions.record.events import (
     SCHEMA,
     CheckRun,
     ClockPaused,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from sessions.clock import Instant
-from sessions.events import Light, Part
-from sessions.state import Health, Phase, ProctorMessage, SessionState
+from sessions.record.clock import Instant
+from sessions.record.events import Light, Part
+from sessions.record.state import Health, Phase, ProctorMessage, SessionState
 from sessions.telemetry.samples import Sample
 from workbench.tui.source import Mode
 

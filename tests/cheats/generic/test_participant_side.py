@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from sessions.events import Isolation
-from sessions.isolation import Surroundings, command_in, participant_variables, sandbox_works
+from sessions.host.isolation import Surroundings, command_in, participant_variables, sandbox_works
+from sessions.record.events import Isolation
 from tests.environments.harness import STARTER_SCORE, Tiny, fingerprint
 
 pytestmark = [

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import pytest
 
 from environments.contract import ScoreStatus
-from sessions.clock import ManualClock
-from sessions.events import (
+from sessions.record.clock import ManualClock
+from sessions.record.events import (
     Body,
     BriefShown,
     ClockPaused,
@@ -29,8 +29,8 @@ from sessions.events import (
     StartingScoreRecorded,
     Submitted,
 )
-from sessions.log import Journal
-from sessions.store import Record, Store
+from sessions.record.log import Journal
+from sessions.record.store import Record, Store
 from tests.sessions.builders import opened
 from tests.workbench.cli.fake_host import FakeHost
 from workbench.cli import run as run_command

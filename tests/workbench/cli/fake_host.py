@@ -9,11 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sessions.log import read_log
-from sessions.protocol import Refusal
-from sessions.state import fold
-from sessions.store import Record
-from sessions.summary import history, summarise
+from sessions.clients.protocol import Refusal
+from sessions.record.log import read_log
+from sessions.record.state import fold
+from sessions.record.store import Record
+from sessions.record.summary import history, summarise
 
 Answer = dict[str, Any] | Refusal | Callable[..., dict[str, Any]]
 

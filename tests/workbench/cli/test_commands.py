@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 import pytest
 
-from sessions.protocol import PARTICIPANT_METHODS, PROCTOR_METHODS, Fault
+from sessions.clients.protocol import PARTICIPANT_METHODS, PROCTOR_METHODS, Fault
 from tests.workbench.cli.conftest import Run
 from workbench.cli.command import Command, LazyGroup
 from workbench.cli.exits import Exit
@@ -123,7 +123,7 @@ def test_asking_a_live_host_imports_neither_msgspec_nor_rich(run: Run, story, ho
         code = (
             "import sys; from workbench.cli import run\n"
             f"code = run({arguments!r})\n"
-            "print('CODE', int(code), sorted({'msgspec', 'rich', 'asyncio', 'sessions.state'} & set(sys.modules)))"
+            "print('CODE', int(code), sorted({'msgspec', 'rich', 'asyncio', 'sessions.record.state'} & set(sys.modules)))"
         )
         done = subprocess.run(
             [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sessions.store import Record, Store
+from sessions.record.store import Record, Store
 from tests.workbench.cli.conftest import Run
 from tests.workbench.live import end_hosts, host_pid, wait_for
 from workbench.cli.exits import Exit

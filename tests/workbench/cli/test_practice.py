@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sessions.store import Store
+from sessions.record.store import Store
 from tests.workbench.cli.conftest import Outcome, Run
 from tests.workbench.live import end_hosts, wait_for
 from workbench.cli.exits import Exit

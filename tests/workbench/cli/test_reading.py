@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from sessions.events import SessionClosed, SessionPolicy, Variant
-from sessions.protocol import Refusal
+from sessions.clients.protocol import Refusal
+from sessions.record.events import SessionClosed, SessionPolicy, Variant
 from tests.workbench.cli.conftest import Run, Story
 from tests.workbench.cli.fake_host import FakeHost
 from workbench.cli.exits import Exit

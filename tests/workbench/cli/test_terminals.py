@@ -20,8 +20,8 @@ from pathlib import Path
 
 import pytest
 
-from sessions.store import Record, Store
-from sessions.surveying import COMMON
+from sessions.host.surveying import COMMON
+from sessions.record.store import Record, Store
 from tests.workbench.cli.conftest import Run
 from tests.workbench.live import end_hosts, wait_for
 from workbench.cli.exits import Exit

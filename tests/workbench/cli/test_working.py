@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sessions.protocol import Fault, Refusal
+from sessions.clients.protocol import Fault, Refusal
 from tests.workbench.cli.conftest import COMMIT, Run, Story
 from tests.workbench.cli.fake_host import FakeHost
 from workbench.cli.exits import Exit

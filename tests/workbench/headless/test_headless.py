@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from sessions.events import BODY_OF
-from sessions.log import read_log
-from sessions.protocol import Fault
-from sessions.store import Store
+from sessions.clients.protocol import Fault
+from sessions.record.events import BODY_OF
+from sessions.record.log import read_log
+from sessions.record.store import Store
 from tests.workbench.cli.conftest import Run
 from tests.workbench.headless.conftest import Agent
 from tests.workbench.live import end_hosts, host_pid, wait_for

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from sessions.events import Event, SessionPolicy, Variant
+from sessions.record.events import Event, SessionPolicy, Variant
 from tests.workbench.cli.conftest import Story, story
 from workbench.headless.link import Link
 

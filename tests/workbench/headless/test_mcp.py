@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sessions.store import Store
+from sessions.record.store import Store
 from tests.workbench.live import end_hosts
 from workbench.headless.mcp_server import tool_name
 from workbench.headless.methods import METHODS

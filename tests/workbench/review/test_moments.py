@@ -6,16 +6,16 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from sessions.clock import ManualClock
-from sessions.events import (
+from sessions.record.clock import ManualClock
+from sessions.record.events import (
     ClockStarted,
     ConsentGiven,
     Heartbeat,
     ScoreRecorded,
     TimeCredited,
 )
-from sessions.log import read_log
-from sessions.state import fold
+from sessions.record.log import read_log
+from sessions.record.state import fold
 from tests.workbench.cli.conftest import Story
 from workbench.review.moments import Film
 

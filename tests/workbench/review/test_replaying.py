@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from sessions.events import NoteWritten
-from sessions.protocol import PARTICIPANT_METHODS, PROCTOR_METHODS, Refusal
+from sessions.clients.protocol import PARTICIPANT_METHODS, PROCTOR_METHODS, Refusal
+from sessions.record.events import NoteWritten
 from tests.workbench.cli.conftest import Story
 from workbench.review.moments import Film
 from workbench.review.replaying import ReplaySource, any_score

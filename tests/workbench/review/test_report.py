@@ -10,9 +10,9 @@ from html.parser import HTMLParser
 import pytest
 
 from environments.contract import Anchors, Direction, ScoreStatus
-from sessions import events as e
-from sessions.log import read_log
-from sessions.state import ScoreRow
+from sessions.record import events as e
+from sessions.record.log import read_log
+from sessions.record.state import ScoreRow
 from tests.workbench.cli.conftest import Run, Story
 from workbench.cli.exits import Exit
 from workbench.review.chart import score_chart

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sessions.events import REVIEW_KINDS, SESSION_KINDS
+from sessions.record.events import REVIEW_KINDS, SESSION_KINDS
 from workbench.review.words import _WORDS
 
 

@@ -9,7 +9,8 @@ from textual.events import Paste
 from textual.widgets import Input, TextArea
 
 from environments.contract import ScoreStatus
-from sessions.events import (
+from sessions.clients.protocol import Refusal
+from sessions.record.events import (
     Breaks,
     ClockPaused,
     ClockResumed,
@@ -25,7 +26,6 @@ from sessions.events import (
     SurveyAnswered,
     WarningGiven,
 )
-from sessions.protocol import Refusal
 from tests.workbench.tui.support import screen_text, showing, until
 from workbench.tui.screens.main import MainScreen
 from workbench.tui.screens.prompts import NotePrompt, PausePrompt, ScorePrompt

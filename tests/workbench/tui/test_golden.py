@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from environments.contract import ScoreStatus
-from sessions.events import (
+from sessions.record.events import (
     ClockPaused,
     ConsentGiven,
     HealthChanged,

@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from sessions.client import HostGone
-from sessions.events import Event, as_plain
-from sessions.follow import Follower
-from sessions.protocol import Refusal
+from sessions.clients.client import HostGone
+from sessions.clients.follow import Follower
+from sessions.clients.protocol import Refusal
+from sessions.record.events import Event, as_plain
 from tests.workbench.tui.support import screen_text, until
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.live import LiveSource

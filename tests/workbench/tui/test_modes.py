@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sessions.events import ScoreRequested
+from sessions.record.events import ScoreRequested
 from tests.workbench.tui.support import screen_text, showing, until
 from workbench.tui.palette import commands
 from workbench.tui.screens.prompts import KEYS, KeysPage, keys_of

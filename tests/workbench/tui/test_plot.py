@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from environments.contract import Anchors, Direction, ScoreStatus
-from sessions.state import ScoreRow
+from sessions.record.state import ScoreRow
 from workbench.tui.ink import text_of
 from workbench.tui.plot import Chart, Scale, Zoom, draw
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from environments.contract import ScoreStatus
-from sessions.events import (
+from sessions.record.events import (
     ClockPaused,
     HealthChanged,
     Light,

@@ -10,9 +10,9 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from environments.contract import ScoreStatus
-from sessions.client import HostGone
-from sessions.protocol import Refusal
-from sessions.state import ScoreRow, SessionState
+from sessions.clients.client import HostGone
+from sessions.clients.protocol import Refusal
+from sessions.record.state import ScoreRow, SessionState
 from workbench.tui import words
 from workbench.tui.ink import EMPTY, Line, Span, Tone, folded
 from workbench.tui.screens.dialog import fact, key_line, paragraph

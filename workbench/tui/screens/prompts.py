@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
-from sessions.events import Breaks, Light, Part
+from sessions.record.events import Breaks, Light, Part
 from workbench.tui.ink import EMPTY, Line, Tone
 from workbench.tui.screens.dialog import Dialog, fact, paragraph
 from workbench.tui.source import Mode

@@ -9,8 +9,8 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
-from sessions.events import Breaks, Interruptions, Isolation, ScoringTime, Variant
-from sessions.state import ScoreRow, SessionState
+from sessions.record.events import Breaks, Interruptions, Isolation, ScoringTime, Variant
+from sessions.record.state import ScoreRow, SessionState
 from workbench.tui import words
 from workbench.tui.digits import LARGE, big
 from workbench.tui.ink import EMPTY, Line, Span, Tone, gauge, heading

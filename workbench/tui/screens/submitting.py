@@ -14,8 +14,8 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from environments.contract import Counting, ScoreStatus, SurveyQuestion
-from sessions.events import SnapshotReason
-from sessions.state import Phase, ScoreRow, SessionState
+from sessions.record.events import SnapshotReason
+from sessions.record.state import Phase, ScoreRow, SessionState
 from workbench.tui import words
 from workbench.tui.ink import EMPTY, Line, Span, Tone
 from workbench.tui.messages import Ask

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sessions.events import Light, Part, PauseReason
-from sessions.state import Health, Pause, Phase
+from sessions.record.events import Light, Part, PauseReason
+from sessions.record.state import Health, Pause, Phase
 from workbench.tui import words
 from workbench.tui.ink import Line, Tone, fit
 from workbench.tui.source import Mode

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sessions.state import Phase
+from sessions.record.state import Phase
 from workbench.tui import words
 from workbench.tui.digits import LARGE, SMALL, Face, big, cells_of
 from workbench.tui.ink import EMPTY, Line, Span, Tone, beside, cells, gauge, heading

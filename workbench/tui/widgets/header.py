@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sessions.events import Isolation, Light, Part
-from sessions.state import Health
+from sessions.record.events import Isolation, Light, Part
+from sessions.record.state import Health
 from workbench.tui.ink import Line, Span, Tone, beside, cells
 from workbench.tui.source import Mode
 from workbench.tui.text import cut, plain

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from environments.contract import ScoreStatus
-from sessions.clock import parse_utc
-from sessions.state import ScoreRow, SessionState
+from sessions.record.clock import parse_utc
+from sessions.record.state import ScoreRow, SessionState
 from workbench.tui import words
 from workbench.tui.ink import Line, Tone, beside, gauge, heading
 from workbench.tui.text import cut, one_line

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from environments.contract import ScoreStatus
-from sessions.state import ScoreRow, SessionState
+from sessions.record.state import ScoreRow, SessionState
 from workbench.tui import words
 from workbench.tui.ink import Line, Span, Tone
 from workbench.tui.text import fit, one_line

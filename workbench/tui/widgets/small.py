@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sessions.state import Phase
+from sessions.record.state import Phase
 from workbench.tui import words
 from workbench.tui.ink import EMPTY, Line, Span, Tone, cells
 from workbench.tui.layout import SMALLEST

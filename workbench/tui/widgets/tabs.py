@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from textual.events import Click
 from textual.message import Message
 
-from sessions.state import Phase
+from sessions.record.state import Phase
 from workbench.tui import words
 from workbench.tui.ink import Line, Span, Tone, beside, cells, fit
 from workbench.tui.source import Mode

@@ -1,0 +1,5 @@
+"""`python -m sessions.host RECORD`."""
+
+from sessions.host.process import main
+
+main()
