@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from environments.contract import Problem, ReportProgress, ScoreReport, ScoreStatus, Submission
 from environments.restricted_mlm.graph import Graph, decode_graph
 from environments.restricted_mlm.settings import MlmSettings
 from environments.worker import Answered, Failed, Mount, WorkerJob, WorkerLimits, run_untrusted
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 _HERE = Path(__file__).parent
 _BYTES_A_NUMBER = 8
+_WANTS_A_GPU = re.compile(r"CUDA|NVIDIA|torch\.cuda|map_location", re.IGNORECASE)
+_NO_GPU = (
+    "the model is captured without a GPU: load weights onto the CPU (`map_location='cpu'`) and leave out `.cuda()`; "
+    "the scorer places them itself"
+)
 
 
 @dataclass(frozen=True)
@@ -76,7 +82,8 @@ def capture_submission(
     )
     match run_untrusted(job, report):
         case Failed() as failed:
-            problem = Problem(what=failed.message, where=failed.where)
+            hint = _NO_GPU if _WANTS_A_GPU.search(failed.message) else None
+            problem = Problem(what=failed.message, where=failed.where, hint=hint)
             status = ScoreStatus.INVALID if failed.where else failed.status
             return NotCaptured(problem, status, failed.log)
         case Answered() as answered:
@@ -120,6 +127,7 @@ def _decode_weights(graph: Graph, content: bytes) -> dict[str, Tensor]:
     Raises:
         ValueError: not safetensors, a tensor is missing, or holds NaN or infinity.
     """
+    import torch
     from safetensors import SafetensorError
     from safetensors.torch import load
 

@@ -89,7 +89,7 @@ def read_manifest(folder: Path) -> Manifest:
         return msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
     except (OSError, msgspec.MsgspecError) as error:
         raise AssetsMissing(
-            f"{folder} is not prepared ({error}); run `rebench-workbench prepare restricted_mlm`"
+            f"{folder} is not prepared ({error}); run `rebench-workbench env prepare restricted_mlm`"
         ) from error
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,6 @@ from environments.contract import (
     AssetsMissing,
     CheckReport,
     PrepareRequest,
-    ProfileUnavailable,
     Progress,
     ReportProgress,
     ScoreReport,
@@ -20,19 +20,14 @@ from environments.contract import (
     Submission,
 )
 from environments.restricted_mlm.corpus import prepare_corpus, read_manifest
-from environments.restricted_mlm.settings import Keys, MlmSettings, decode_settings, open_keys
+from environments.restricted_mlm.settings import KEYS_FILE, MlmSettings, decode_settings, open_keys
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
+    from environments.restricted_mlm.capture_job import Captured, NotCaptured
     from environments.restricted_mlm.evaluate import Loss
-    from environments.restricted_mlm.graph import Graph
     from environments.restricted_mlm.rules import Inspection
 
 STARTER = Path(__file__).parent / "starter"
-KEYS_FILE = "keys.json"
-SUSPICIOUS_ERRORS = 4.0
-"""Standard errors beyond which a difference between protected parts is flagged."""
 
 
 class RestrictedMlm:
@@ -65,36 +60,37 @@ class RestrictedMlm:
         absent = [str(path) for path in files.values() if not path.is_file()]
         if absent:
             raise AssetsMissing(
-                f"{', '.join(absent)} missing; run `rebench-workbench prepare restricted_mlm`"
+                f"{', '.join(absent)} missing; run `rebench-workbench env prepare restricted_mlm --profile "
+                f"{request.profile_name}`"
             )
         return files
 
     def check(self, submission: Submission) -> CheckReport:
         """Capture the model and walk its graph; computes no loss."""
-        from environments.restricted_mlm.capture_job import NotCaptured, capture_submission
-        from environments.restricted_mlm.rules import inspect_graph
+        from environments.restricted_mlm.capture_job import NotCaptured
 
         settings = decode_settings(submission.profile.settings)
         seconds = submission.profile.limits.check_seconds
-        captured = capture_submission(submission, settings, seconds, lambda progress: None)
+        captured = _capture(submission, settings, seconds, lambda progress: None)
         if isinstance(captured, NotCaptured):
             return CheckReport(problems=(captured.problem,))
+        from environments.restricted_mlm.rules import inspect_graph
+
         found = inspect_graph(captured.graph, captured.weights, settings)
         return CheckReport(problems=found.problems, notes=_notes(found, settings))
 
     def score(self, submission: Submission, report: ReportProgress) -> ScoreReport:
         """Capture, check and evaluate: what is evaluated is the graph that was checked."""
-        from environments.restricted_mlm.capture_job import NotCaptured, capture_submission, describe
-        from environments.restricted_mlm.evaluate import EvaluationRefused, EvaluationTimedOut
-        from environments.restricted_mlm.interpret import NodeFailed
-        from environments.restricted_mlm.rules import inspect_graph
+        from environments.restricted_mlm.capture_job import NotCaptured, describe
 
         settings = decode_settings(submission.profile.settings)
         deadline = time.monotonic() + submission.profile.limits.score_seconds
         report(Progress(stage="capturing the model", fraction=0.0))
-        captured = capture_submission(submission, settings, settings.capture_seconds, report)
+        captured = _capture(submission, settings, settings.capture_seconds, report)
         if isinstance(captured, NotCaptured):
             return captured.report()
+        from environments.restricted_mlm.rules import inspect_graph
+
         report(Progress(stage="checking the graph", fraction=0.1))
         found = inspect_graph(captured.graph, captured.weights, settings)
         if found.problems:
@@ -104,19 +100,11 @@ class RestrictedMlm:
                 describe(found.problems[0]) + more,
                 problems=[describe(problem) for problem in found.problems],
             )
-        try:
-            losses = _losses(captured.graph, captured.weights, submission, settings, deadline, report)
-        except NodeFailed as error:
-            where = f"{error.node.where}: " if error.node.where else ""
-            return ScoreReport.rejected(ScoreStatus.INVALID, where + error.what)
-        except EvaluationRefused as error:
-            return ScoreReport.rejected(ScoreStatus.INVALID, str(error))
-        except EvaluationTimedOut:
-            return ScoreReport.rejected(
-                ScoreStatus.TIMEOUT,
-                f"scoring took longer than {submission.profile.limits.score_seconds:.0f} s at "
-                f"{found.gigaflops_per_row:.2f} GFLOP a row; use a smaller model",
-            )
+        from environments.restricted_mlm.losses import measure_losses
+
+        losses = measure_losses(captured, submission, settings, deadline, found.gigaflops_per_row, report)
+        if isinstance(losses, ScoreReport):
+            return losses
         details = {
             "parameters": found.parameters,
             "gigaflops_per_row": found.gigaflops_per_row,
@@ -140,66 +128,42 @@ def _notes(found: Inspection, settings: MlmSettings) -> tuple[str, ...]:
     )
 
 
-def _losses(
-    graph: Graph,
-    weights: Mapping[str, Tensor],
-    submission: Submission,
-    settings: MlmSettings,
-    deadline: float,
-    report: ReportProgress,
-) -> dict[str, Loss]:
-    """Return the losses on the scoring part, the control part and a sample of the training text."""
-    import msgspec
+def _capture(
+    submission: Submission, settings: MlmSettings, seconds: float, report: ReportProgress
+) -> Captured | NotCaptured:
+    """Capture the model in the worker; meanwhile this process loads what it needs to judge it."""
+    from environments.restricted_mlm.capture_job import capture_submission
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(_rehearse, settings)
+        return capture_submission(submission, settings, seconds, report)
+
+
+def _rehearse(settings: MlmSettings) -> None:
+    """Check a graph of two operations, for what PyTorch imports on its first way through.
+
+    Whatever fails here fails again where it is reported.
+    """
     import torch
 
-    from environments.kit.tokens import read_tokens
-    from environments.restricted_mlm.evaluate import draw_rows, masked_loss, refuse_dependence
+    from environments.restricted_mlm import evaluate, rules  # noqa: F401
+    from environments.restricted_mlm.graph import FORMAT, INPUT, Graph, Node, Ref
 
-    assets = submission.assets
-    try:
-        keys = msgspec.json.decode((assets.protected / KEYS_FILE).read_bytes(), type=Keys)
-    except (OSError, msgspec.MsgspecError) as error:
-        raise AssetsMissing(
-            f"{assets.protected / KEYS_FILE} cannot be read ({error}); run prepare again"
-        ) from error
-    if settings.device == "cuda" and not torch.cuda.is_available():
-        raise ProfileUnavailable(
-            f"the profile {submission.profile_name} evaluates on a GPU, and PyTorch finds none here"
-        )
-    placed = {name: tensor.to(settings.device) for name, tensor in weights.items()}
-    parts = {
-        "scoring": (assets.protected / "scoring.npy", settings.scoring_rows),
-        "control": (assets.protected / "control.npy", settings.control_rows),
-        "train": (assets.public / "train.npy", settings.control_rows),
-    }
-    total = settings.scoring_rows + 2 * settings.control_rows
-    workers = submission.profile.needs.cpus if settings.device == "cpu" else 1
-    done, losses = 0, {}
-    for name, (path, count) in parts.items():
-        rows = draw_rows(
-            read_tokens(path),
-            count,
-            settings.length,
-            mask_token=settings.mask_token,
-            mask_share=settings.mask_share,
-            seed=keys.mask_seed,
-        )
-        if name == "scoring":
-            refuse_dependence(graph, placed, rows, settings.batch, seed=keys.mask_seed, deadline=deadline)
-
-        def tell(fraction: float, done: int = done, count: int = count) -> None:
-            report(Progress(stage="evaluating", fraction=0.2 + 0.8 * (done + fraction * count) / total))
-
-        losses[name] = masked_loss(
-            graph, placed, rows, settings.batch, workers=workers, deadline=deadline, report=tell
-        )
-        done += count
-    return losses
+    table = torch.zeros(settings.vocabulary, 8)
+    nodes = [
+        Node("x", "aten.embedding.default", [Ref("w"), Ref(INPUT)]),
+        Node("y", "aten.linear.default", [Ref("x"), Ref("w")]),
+    ]
+    rules.inspect_graph(Graph(FORMAT, {"w": "w"}, nodes, "y"), {"w": table}, settings)
+    if settings.device != "cpu" and torch.cuda.is_available():
+        torch.zeros(1, device=settings.device)
 
 
 def _report(
     losses: Mapping[str, Loss], submission: Submission, settings: MlmSettings, details: dict[str, Any]
 ) -> ScoreReport:
+    from environments.restricted_mlm.losses import flags
+
     scoring = losses["scoring"]
     density = read_manifest(submission.assets.protected).text_bytes_per_token["scoring.npy"]
     details |= {
@@ -226,26 +190,6 @@ def _report(
         f"score ln(loss - {settings.log_constant}) = {raw:.4f}"
     )
     return ScoreReport.valid(raw, message, **details)
-
-
-def flags(losses: Mapping[str, Loss]) -> list[str]:
-    """Return what a proctor should look at: signs that held-out text was trained on."""
-    scoring, control, train = losses["scoring"], losses["control"], losses["train"]
-    found = []
-    for name, other, says in (
-        ("control", control, "the scoring text may have been seen in training"),
-        (
-            "train",
-            train,
-            "held-out text is easier than training text, which memorisation of all of it would explain",
-        ),
-    ):
-        error = math.hypot(scoring.standard_error, other.standard_error)
-        if other.mean - scoring.mean > SUSPICIOUS_ERRORS * error:
-            found.append(
-                f"loss on {name} text is {other.mean - scoring.mean:.3f} higher than on scoring text: {says}"
-            )
-    return found
 
 
 environment = RestrictedMlm()

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from environments.restricted_mlm.device import DeviceFailed, is_device_failure
 from environments.restricted_mlm.graph import INPUT, Argument, ElementType, Graph, Node, Ref, node_refs
 from environments.restricted_mlm.operations import (
     OPERATIONS,
@@ -69,6 +70,7 @@ def run_graph(
 
     Raises:
         NodeFailed: an operation is unknown, misused, or refuses its inputs.
+        DeviceFailed: the device ran out of memory or broke.
     """
     last_use = last_uses(graph)
     values: dict[str, Computed] = {INPUT: ids, **weights}
@@ -86,7 +88,11 @@ def run_graph(
                 result: Computed = operation.run(**arguments)
             except OperationRefused as error:
                 raise NodeFailed(node, error.what, error.hint) from error
-            except Exception as error:  # whatever comes of somebody else's graph is the graph's fault
+            except Exception as error:  # whatever else comes of somebody else's graph is the graph's fault
+                if is_device_failure(error):
+                    raise DeviceFailed(
+                        error, f"{node.where}, {node.op}" if node.where else node.op
+                    ) from error
                 first = str(error).strip().splitlines()[0] if str(error).strip() else ""
                 raise NodeFailed(node, f"{node.op} failed: {type(error).__name__}: {first[:200]}") from error
             if observe is not None:
@@ -206,7 +212,8 @@ def _shaken(value: Computed, random: torch.Generator) -> Computed:
     if not isinstance(wide, Tensor) or not wide.is_floating_point():
         return wide
     noise = torch.rand(wide.shape, generator=random, dtype=torch.float64, device=wide.device)
-    return (wide + wide * (noise - 0.5) * (2 * SHAKE)) * (wide.abs() > SMALLEST)
+    noise.sub_(0.5).mul_(2 * SHAKE).add_(1).mul_(wide)  # in place: these are the largest tensors there are
+    return noise.masked_fill_(noise.abs() <= SMALLEST, 0.0)
 
 
 def _wide_type(value: Any) -> Any:

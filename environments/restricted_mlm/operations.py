@@ -91,12 +91,16 @@ def _operation(role: Role, parameters: str, run: Callable[..., Any]) -> Operatio
     return Operation(role, tuple(parsed), run)
 
 
-def _in_range(index: Tensor, size: int) -> None:
-    """Refuse indices outside 0..size-1, which on a GPU would poison the process; shapes-only tensors pass."""
+def _in_range(index: Tensor, size: int, lowest: int = 0) -> None:
+    """Refuse indices outside lowest..size-1, which on a GPU would poison the process; shapes-only tensors pass."""
     if index.is_meta or not index.numel():
         return
-    low, high = (int(end) for end in index.aminmax())
-    if low < -size or high >= size:  # which one stays unsaid: it may have been looked up from held-out tokens
+    if index.is_floating_point():
+        raise OperationRefused("a look-up by floating-point numbers", "indices are integers")
+    low, high = torch.stack(index.aminmax()).tolist()
+    if (
+        low < lowest or high >= size
+    ):  # which one stays unsaid: it may have been looked up from held-out tokens
         raise OperationRefused(f"an index lies outside 0..{size - 1}")
 
 
@@ -120,7 +124,7 @@ def _index(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
         raise OperationRefused(f"{len(indices)} indices for a tensor of {self.dim()} dimensions")
     for dim, index in enumerate(indices):
         if index is not None:
-            _in_range(index, self.shape[dim])
+            _in_range(index, self.shape[dim], lowest=-self.shape[dim])
     return self[tuple(slice(None) if index is None else index for index in indices)]
 
 

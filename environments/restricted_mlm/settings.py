@@ -11,6 +11,8 @@ from environments.contract import SealBroken, SpecificationInvalid
 from environments.kit.bpe import END, MASK
 from environments.sealing import open_sealed
 
+KEYS_FILE = "keys.json"
+"""In the archive, and beside the protected token files."""
 KEYS_ARCHIVE = Path(__file__).parent / "protected" / "keys.sealed"
 
 
@@ -89,6 +91,6 @@ def open_keys(passphrase: str, archive: Path = KEYS_ARCHIVE) -> Keys:
         SealBroken: the archive does not open or does not hold them.
     """
     try:
-        return msgspec.json.decode(open_sealed(archive, passphrase)["keys.json"], type=Keys)
+        return msgspec.json.decode(open_sealed(archive, passphrase)[KEYS_FILE], type=Keys)
     except (KeyError, msgspec.MsgspecError) as error:
-        raise SealBroken(f"{archive} opened but holds no usable keys.json: {error}") from error
+        raise SealBroken(f"{archive} opened but holds no usable {KEYS_FILE}: {error}") from error

@@ -34,6 +34,7 @@ from environments.triton_cumsum.settings import (
 
 if TYPE_CHECKING:
     from environments.kit.timing import Bench, NotTimed, Plan, Timed
+    from environments.kit.timing.gpu_state import GpuReader
     from environments.worker import WorkerJob
 
 HERE = Path(__file__).parent
@@ -83,26 +84,39 @@ class TritonCumsum:
 
     def score(self, submission: Submission, report: ReportProgress) -> ScoreReport:
         """Time the function on fresh inputs; every result is compared with the right one."""
-        from environments.kit.timing import NotTimed, time_submission
-        from environments.kit.timing.gpu_state import NvmlReader, ScriptedReader, summary, why_busy
+        from environments.kit.timing import NotTimed, Timed, time_submission
+        from environments.kit.timing.bystanders import Bystanders
+        from environments.kit.timing.gpu_state import summary
 
         if problem := _read_problem(submission.root):
             return ScoreReport.rejected(ScoreStatus.INVALID, problem.what, where=problem.where)
         settings = decode_settings(submission.profile.settings)
-        reader = NvmlReader(settings.device) if settings.on_gpu else ScriptedReader([None])
-        if busy := why_busy(reader):
+        reader = make_reader(settings)
+        others = Bystanders(reader)
+        if busy := others.why_busy():
             return ScoreReport.rejected(ScoreStatus.INFRASTRUCTURE, busy, seed=submission.seed)
-        before = reader.read()
         bench = make_bench(settings, read_keys(submission.assets.protected), submission.seed, settings.length)
         try:
-            job = _job(bench, submission, settings)
-            timed = time_submission(bench, job, make_plan(settings), random.Random(submission.seed), report)
+            job, chance = _job(bench, submission, settings), random.Random(submission.seed)
+            before = others.last
+            timed = time_submission(
+                bench, job, make_plan(settings), chance, report, watch=others.why_disturbed
+            )
             state = summary(before, reader.read())
         finally:
             bench.close()
+        if isinstance(timed, Timed) and (busy := others.why_busy()):
+            return ScoreReport.rejected(ScoreStatus.INFRASTRUCTURE, busy, seed=submission.seed)
         if isinstance(timed, NotTimed):
             return _not_timed(timed, submission.seed)
-        return _report(timed, settings, submission.seed, state)
+        return _report(timed, settings, submission.seed, {**state, "looks": others.looks} if state else {})
+
+
+def make_reader(settings: CumsumSettings) -> GpuReader:
+    """Return what tells who uses the GPU; on the host, where sharing is usual, it tells nothing."""
+    from environments.kit.timing.gpu_state import NvmlReader, ScriptedReader
+
+    return NvmlReader(settings.device) if settings.on_gpu else ScriptedReader([None])
 
 
 def make_bench(settings: CumsumSettings, keys: Keys, seed: int, length: int) -> Bench:
@@ -129,6 +143,8 @@ def make_plan(settings: CumsumSettings) -> Plan:
         open_seconds=settings.open_seconds,
         least=settings.least,
         most=settings.most,
+        known=settings.known,
+        relative_error=settings.relative_error,
         in_turn=not settings.on_gpu,
     )
 
@@ -183,7 +199,7 @@ def _report(timed: Timed, settings: CumsumSettings, seed: int, state: Mapping[st
     how = "quietest stretch" if settings.statistic is Statistic.QUIETEST else "median"
     message = (
         f"{milliseconds:.4g} ms ({how} of {timed.calls.count} timings on fresh inputs, median {timed.calls.median:.4g} ms "
-        f"+- {100 * timed.calls.error:.2g} %; a plain copy takes {timed.quiet_copy:.4g} ms); "
+        f"+- {100 * timed.uncertainty:.2g} %; a plain copy takes {timed.quiet_copy:.4g} ms); "
         f"score ln(milliseconds) = {raw:.4f}"
     )
     if settings.statistic is Statistic.QUIETEST and timed.calls.median > _DISTURBED * timed.quiet:

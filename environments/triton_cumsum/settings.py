@@ -40,6 +40,10 @@ class CumsumSettings(Value, frozen=True, forbid_unknown_fields=True):
     least: int
     most: int
     statistic: Statistic
+    relative_error: float = 0.005
+    """Of the median, at which timing ends."""
+    known: int = 10
+    """Intervals of the known function before, and again after, where it does not run in turn."""
 
     @property
     def on_gpu(self) -> bool:

@@ -19,12 +19,15 @@ from environments.worker.jobs import Level, WorkerJob
 STAGE = Path("/worker")
 EMPTY = "empty"
 """A staged file of nothing, which covers masked files."""
+ETC_ALONE = {"hosts": "127.0.0.1 localhost worker\n", "nsswitch.conf": "hosts: files\npasswd: files\n"}
+"""Staged files of /etc for a worker that has no network but itself."""
 PRIVATE_HOME = "/tmp/home"  # noqa: S108  (a path inside the sandbox, on a file system of its own)
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
 _ETC = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "OpenCL", "nvidia")
 _ETC_NETWORK = ("resolv.conf", "hosts", "nsswitch.conf", "ssl", "ca-certificates", "pki")
 _GPU_VARIABLES = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_HOME", "CUDA_PATH", "LD_LIBRARY_PATH",
-                  "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")  # fmt: skip
+                  "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "NCCL_NVLS_ENABLE", "NVSHMEM_DISABLE_NVLS",
+                  "TORCH_SYMM_MEM_DISABLE_MULTICAST")  # fmt: skip
 _OURS = ("environments", "sessions", "workbench")
 _FIRST_ACCOUNT, _LAST_ACCOUNT = 61184, 65519
 """The range systemd keeps for accounts that exist only while something runs."""
@@ -153,8 +156,11 @@ def sandbox_arguments(job: WorkerJob, stage: Path, account: int | None, masks: I
         command += [*_parents(prefix, wrap), "--ro-bind", prefix, prefix]
     command += ["--proc", "/proc", "--dev", "/dev"]
     command += [*open_to_all, *sized, "--tmpfs", "/dev/shm"]  # noqa: S108
-    command += _gpu_binds() if job.gpus else []
+    command += _gpu_binds(wrap) if job.gpus else []
     command += ["--ro-bind", str(stage), str(STAGE), "--ro-bind", str(stage / "passwd"), "/etc/passwd"]
+    if not job.network:  # programs that talk to themselves (torchrun) look these up
+        for name in ETC_ALONE:
+            command += ["--ro-bind", str(stage / name), f"/etc/{name}"]
     command += _parents("/job/any", wrap)
     for name, mount in job.mounts.items():
         command += ["--bind" if mount.writable else "--ro-bind", str(mount.source.resolve()), f"/job/{name}"]
@@ -227,7 +233,7 @@ def _system_binds(job: WorkerJob) -> list[str]:
     return [*binds, "--ro-bind-try", "/sys/devices/system", "/sys/devices/system"]
 
 
-def _gpu_binds() -> list[str]:
+def _gpu_binds(wrap: Bubblewrap) -> list[str]:
     binds: list[str] = []
     for device in sorted(Path("/dev").glob("nvidia*")):
         binds += ["--dev-bind", str(device), str(device)]
@@ -239,7 +245,7 @@ def _gpu_binds() -> list[str]:
         "/opt/rocm",
         "/run/nvidia-persistenced",
     ):
-        binds += ["--ro-bind-try", folder, folder]
+        binds += [*_parents(folder, wrap), "--ro-bind-try", folder, folder]
     for node in ("/dev/kfd", "/dev/dri"):
         binds += ["--dev-bind-try", node, node]
     return binds

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from environments.worker.confine import EMPTY, PRIVATE_HOME, open_to_others, unreadable_by_others
+from environments.worker.confine import EMPTY, ETC_ALONE, PRIVATE_HOME, open_to_others, unreadable_by_others
 from environments.worker.jobs import Level, Mount, WorkerJob, WorkerUnavailable
 from environments.worker.owners import owned_name, sweep_folders
 
@@ -28,7 +28,9 @@ def stage(job: WorkerJob, folder: Path, account: int | None) -> str:
     who = account if account is not None else os.getuid()
     (folder / "passwd").write_text(f"worker:x:{who}:{who}:worker:{PRIVATE_HOME}:/bin/sh\n")
     (folder / EMPTY).touch()
-    for name in ("passwd", EMPTY):
+    for name, content in ETC_ALONE.items():
+        (folder / name).write_text(content)
+    for name in ("passwd", EMPTY, *ETC_ALONE):
         (folder / name).chmod(0o644)
     return ".".join(entry.with_suffix("").parts)
 

@@ -30,8 +30,9 @@ from environments.contract import (
 from environments.kit.bpe import MASK, train_bpe
 from environments.registry import find
 from environments.restricted_mlm import capture, evaluate, graph, interpret, rules
-from environments.restricted_mlm.environment import STARTER, environment, flags
+from environments.restricted_mlm.environment import STARTER, environment
 from environments.restricted_mlm.evaluate import Loss, draw_rows, masked_loss
+from environments.restricted_mlm.losses import flags
 from environments.restricted_mlm.settings import decode_settings, open_keys
 from environments.sealing import PUBLIC_PASSPHRASE, open_sealed
 from tests.cheats.restricted_mlm import small
@@ -253,7 +254,7 @@ def test_missing_keys_ask_for_prepare(
     shutil.copytree(assets.protected, tmp_path / "protected")
     (tmp_path / "protected" / "keys.json").unlink()
     damaged = AssetFolders(public=assets.public, protected=tmp_path / "protected")
-    with pytest.raises(AssetsMissing, match="run prepare again"):
+    with pytest.raises(AssetsMissing, match="env prepare restricted_mlm"):
         small.score(small.submission(HONEST / "tied_weights.py", tmp_path / "s", damaged))
 
 
@@ -274,7 +275,7 @@ def test_the_brief_carries_the_canary_and_the_reference_stays_sealed() -> None:
     assert CANARY in (FOLDER / "brief.md").read_text()
     assert CANARY.encode() in (FOLDER / "protected" / "reference.sealed").read_bytes()[:400]
     reference = open_sealed(FOLDER / "protected" / "reference.sealed", PUBLIC_PASSPHRASE)
-    assert {"model.py", "train.py", "reference-4096x64.safetensors"} <= set(reference)
+    assert {"model.py", "train.py", "reference.toml", "cpu/reference-4096x64.safetensors"} <= set(reference)
     assert open_keys(PUBLIC_PASSPHRASE).mask_seed > 0
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -32,16 +34,18 @@ class Interval:
     """Why the worker could not deliver a result, in its own words: text from an untrusted process."""
     late: bool
     answered: Answered
+    reveal: float = 0.0
+    """Seconds from our start until the inputs were there: our own work, measured by ourselves."""
 
     @classmethod
-    def of(cls, seconds: float, calls: int, answered: Answered) -> Interval:
+    def of(cls, seconds: float, calls: int, answered: Answered, reveal: float = 0.0) -> Interval:
         body = answered.body
         inner, refused = body.get("seconds"), body.get("refused")
         return cls(
             seconds, calls,
             inner if isinstance(inner, float) and inner > 0 else None,
             printable(refused, 300) if refused is not None else None,
-            body.get("late") is True, answered,
+            body.get("late") is True, answered, reveal,
         )  # fmt: skip
 
     @property
@@ -95,6 +99,18 @@ def worker_job(
         masks=tuple(masks),
         gpus=bench.device != "cpu",
     )
+
+
+@contextlib.contextmanager
+def without_collector() -> Iterator[None]:
+    """Keep Python's garbage collector from running while our clock does."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def request_to(do: str, bench: Bench) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from environments.kit.timing.bench import Interval
+from environments.kit.timing.bench import Interval, without_collector
 from environments.kit.timing.cases import Case, Fault, Mismatch, Workload
 from environments.kit.timing.cuda_driver import CudaFailed, SharedRegion, tensor_over
 from environments.kit.timing.layout import (
@@ -52,8 +52,8 @@ class DeviceBench:
     """Shared device memory for one layout, and the private copies that answers are judged by.
 
     Fresh inputs are drawn into private memory. The clock starts, they are copied into the shared memory, and only then
-    does the worker hear of it: nothing it may have left running on the GPU sees an input before the clock runs. What
-    the copying costs is the same for the known function and comes out with the rest of the harness's cost.
+    does the worker hear of it: nothing it may have left running on the GPU sees an input before the clock runs. How long
+    the copying took is our own work and told with the interval; the rest of the harness's cost is a known function's.
     """
 
     def __init__(self, workload: Workload, slots: int, device: str) -> None:
@@ -68,7 +68,6 @@ class DeviceBench:
             raise WorkerUnavailable("PyTorch sees no CUDA device; timing on a GPU needs one")
         torch.cuda.set_device(place)
         self._chance = torch.Generator(device=place)
-        self._chance.manual_seed(int.from_bytes(os.urandom(7)))
         self._in = _share(self.layout.input_bytes, place.index or 0)
         self._out = _share(self.layout.output_bytes, place.index or 0)
         self._flag_region = HostRegion("timing-flags", FLAG_BYTES, read_only=False)
@@ -102,6 +101,8 @@ class DeviceBench:
         """Let the worker answer fresh inputs of `cases`, one a slot, and return how long that took."""
         torch = self._torch
         number = next(self._numbers)
+        # Anew for every interval: from inputs it has seen, nobody can work out those to come.
+        self._chance.manual_seed(int.from_bytes(os.urandom(8), signed=True))
         calls = [(slot, case.shapes.as_json()) for slot, case in enumerate(cases)]
         pairs = [self._draw(slot, case) for slot, case in enumerate(cases)]
         outputs = [self._output(slot, case) for slot, case in enumerate(cases)]
@@ -109,7 +110,7 @@ class DeviceBench:
         # Positions of each slot's result, as positions in the whole output region.
         stride = self.layout.output.stride // size_of(self.layout.output.dtype)
         everywhere = torch.cat([place + slot * stride for slot, place in enumerate(places)])
-        landing = torch.empty(everywhere.numel(), dtype=self._all_out.dtype, pin_memory=True)
+        landing = self._landing(everywhere.numel())
         self._all_out.view(torch.uint8).fill_(os.urandom(1)[0])
         self._scratch.add_(1)
         torch.cuda.synchronize()
@@ -121,15 +122,17 @@ class DeviceBench:
         if not self._watch(worker, ARMED, number, deadline):
             outcome = worker.collect()
             return outcome if isinstance(outcome, Failed) else Interval.of(0.0, len(cases), outcome)
-        began = time.perf_counter()
-        for ours, theirs in itertools.chain(*pairs):
-            theirs.copy_(ours, non_blocking=True)
-        torch.cuda.synchronize()
-        self._flags[GO] = number
-        self._watch(worker, DONE, number, deadline)
-        landing.copy_(torch.take(self._all_out, everywhere), non_blocking=True)
-        torch.cuda.synchronize()
-        took = time.perf_counter() - began
+        with without_collector():
+            began = time.perf_counter()
+            for ours, theirs in itertools.chain(*pairs):
+                theirs.copy_(ours, non_blocking=True)
+            torch.cuda.synchronize()
+            revealed = time.perf_counter()
+            self._flags[GO] = number
+            self._watch(worker, DONE, number, deadline)
+            landing.copy_(torch.take(self._all_out, everywhere), non_blocking=True)
+            torch.cuda.synchronize()
+            ended = time.perf_counter()
         for slot, output in enumerate(outputs):
             self._found[slot] = output.clone()
         torch.cuda.synchronize()
@@ -142,7 +145,7 @@ class DeviceBench:
             self._own[slot] = _Call(
                 case, [ours for ours, _ in pairs[slot]], places[slot], seen[slot], changed
             )
-        return Interval.of(took, len(cases), outcome)
+        return Interval.of(ended - began, len(cases), outcome, reveal=revealed - began)
 
     def verify(self, slot: int) -> Mismatch | None:
         """Compare what came out of a slot with the right answer, at the clock's end and just after it."""
@@ -158,6 +161,10 @@ class DeviceBench:
             return Mismatch(call.case.name, Fault.WRONG, int(unequal.sum()), at, *values)
         early = self._unequal(expected.reshape(-1)[call.places].cpu(), call.seen)
         return Mismatch(call.case.name, Fault.LATE, int(early.sum())) if bool(early.any()) else None
+
+    def _landing(self, count: int) -> Any:
+        """Return memory of the host for what is read when the clock stops."""
+        return self._torch.empty(count, dtype=self._all_out.dtype, pin_memory=True)
 
     def _watch(self, worker: Worker, flag: int, number: int, deadline: float) -> bool:
         """Watch a flag without giving the processor away; False if the worker says something or time is up first."""

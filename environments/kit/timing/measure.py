@@ -2,119 +2,41 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
+import math
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
+from dataclasses import replace
 
 from environments.contract import Progress, ReportProgress, ScoreStatus
-from environments.kit.timing.bench import KNOWN, Bench, Interval, request_to, worker_job
+from environments.kit.timing.bench import KNOWN, Bench, Interval, worker_job
 from environments.kit.timing.cases import Case
-from environments.kit.timing.outcome import FASTER_THAN_COPY, NotTimed, Plan, Timed
+from environments.kit.timing.conversation import Conversation, Refused
+from environments.kit.timing.cost import HarnessCost, per_call
+from environments.kit.timing.outcome import (
+    COST_MOVED,
+    FASTER_THAN_COPY,
+    REVEAL_TOOK_LONGER,
+    NotTimed,
+    Plan,
+    Timed,
+)
 from environments.kit.timing.spread import Spread, quietest, ratio
-from environments.worker import Answered, Failed, WorkerJob, WorkerUnavailable, open_worker
-from environments.worker.run import Worker
+from environments.worker import Answered, WorkerJob, WorkerUnavailable, open_worker
 
 _FEWEST = 3
 """Timed intervals without which there is no score, however slow the submission."""
-_OPEN_SECONDS = 120.0
 _KNOWN_WARM_UPS = 3
 _COPY_MARGIN = 0.97
 """A result below this share of a copy's time is flagged: each input read once and each output written once takes a copy."""
+_WATCH_SECONDS = 1.0
+"""Between looks at who else uses the device."""
+_MOVED = 0.04
+"""Difference of the calibrations before and after from which a score is flagged."""
 
-
-class Refused(Exception):
-    """Carries a `NotTimed` out of the loop."""
-
-    def __init__(self, reason: NotTimed) -> None:
-        super().__init__(reason.message)
-        self.reason = reason
-
-
-class Conversation:
-    """One worker that serves a bench."""
-
-    def __init__(self, bench: Bench, worker: Worker, plan: Plan) -> None:
-        self._bench, self._worker, self._plan = bench, worker, plan
-        self.checked = 0
-        self.last: Answered | None = None
-
-    def begin_to_open(self) -> None:
-        """Let the worker map the memory, without waiting; only our own code runs in it so far.
-
-        Raises:
-            WorkerUnavailable: it is gone.
-        """
-        if failed := self._worker.post(request_to("open", self._bench), {}, _OPEN_SECONDS):
-            raise WorkerUnavailable(f"a timing worker is gone: {failed.message}\n{failed.log}")
-
-    def finish_opening(self) -> None:
-        """Wait until it has mapped the memory.
-
-        Raises:
-            WorkerUnavailable: our own code failed in it.
-        """
-        outcome = self._worker.collect()
-        if isinstance(outcome, Failed):
-            raise WorkerUnavailable(
-                f"a timing worker could not map its memory: {outcome.message}\n{outcome.log}"
-            )
-
-    def load(self) -> None:
-        """Let it import the function.
-
-        Raises:
-            Refused: with what the participant's file raised.
-        """
-        outcome = self._worker.ask(request_to("load", self._bench), {}, self._plan.open_seconds)
-        if isinstance(outcome, Failed):
-            raise Refused(NotTimed.of(outcome))
-        self.last = outcome
-
-    def run(self, cases: list[Case], *, judge: bool = True) -> Interval:
-        """Run one interval and compare all its results.
-
-        Raises:
-            Refused.
-        """
-        interval = self._bench.interval(self._worker, cases, self._plan.call_seconds)
-        if isinstance(interval, Failed):
-            raise Refused(NotTimed.of(interval))
-        self.last = interval.answered
-        if interval.refused is not None:
-            message = f"{cases[0].name}: the result cannot be used: {interval.refused}"
-            raise Refused(NotTimed(ScoreStatus.INVALID, message, log=interval.answered.log))
-        if interval.late:
-            message = "the submission's process did not see the scorer's start in time"
-            raise Refused(NotTimed(ScoreStatus.TIMEOUT, message, log=interval.answered.log))
-        for slot in range(len(cases)) if judge else ():
-            if mismatch := self._bench.verify(slot):
-                raise Refused(NotTimed(ScoreStatus.INVALID, mismatch.sentence(), log=interval.answered.log))
-            self.checked += 1
-        return interval
-
-    @contextlib.contextmanager
-    def frozen(self) -> Iterator[None]:
-        """Keep the worker still meanwhile."""
-        self._worker.freeze()
-        try:
-            yield
-        finally:
-            self._worker.thaw()
-
-    def conclude(self) -> Answered:
-        """End the worker and make sure that its last answer was its last word.
-
-        Raises:
-            Refused.
-        """
-        assert self.last is not None
-        outcome = self._worker.concluded(self.last)
-        if isinstance(outcome, Failed):
-            raise Refused(NotTimed.of(outcome))
-        assert isinstance(outcome, Answered)
-        return outcome
+Watch = Callable[[], str | None]
+"""Says why what was timed just now cannot be trusted; None when nothing was amiss."""
 
 
 def check_submission(bench: Bench, job: WorkerJob, plan: Plan, report: ReportProgress) -> NotTimed | None:
@@ -137,9 +59,15 @@ def check_submission(bench: Bench, job: WorkerJob, plan: Plan, report: ReportPro
 
 
 def time_submission(
-    bench: Bench, job: WorkerJob, plan: Plan, chance: random.Random, report: ReportProgress
+    bench: Bench,
+    job: WorkerJob,
+    plan: Plan,
+    chance: random.Random,
+    report: ReportProgress,
+    *,
+    watch: Watch = lambda: None,
 ) -> Timed | NotTimed:
-    """Time `job`'s function on the bench.
+    """Time `job`'s function on the bench; `watch` is asked between intervals and when all is over.
 
     Raises:
         WorkerUnavailable: a worker could not be started, or our own known function failed: not the submission's fault.
@@ -154,7 +82,7 @@ def time_submission(
             each.finish_opening()
         _warm(bench, known)
         try:
-            return _measure(bench, plan, chance, report, known, talk)
+            return _measure(bench, plan, chance, report, known, talk, _Vigil(watch))
         except Refused as refused:
             return refused.reason
 
@@ -166,6 +94,7 @@ def _measure(
     report: ReportProgress,
     known: Conversation,
     talk: Conversation,
+    vigil: _Vigil,
 ) -> Timed:
     """Check, warm up and time one submission; `known` runs in turn with it, or before and after."""
     cases = [bench.workload.timed] * bench.layout.slots
@@ -186,30 +115,70 @@ def _measure(
             talk.run([surprises[number], *cases[1:]])
         beside = _in_turn(talk, known, cases) if plan.in_turn else []
         interval = talk.run(cases)
+        vigil.look()
         if number < warm_ups:
             continue
         timed.append(interval)
         copies += beside
         passed = time.monotonic() - marks[-1]
         report(Progress(stage="timing", fraction=min(1.0, passed / plan.seconds)))
-        if _enough(timed, passed, plan):
+        if _enough(timed, copies, passed, plan):
             break
+    vigil.look(now=True)
     marks.append(time.monotonic())
     answered = talk.conclude()
-    if not plan.in_turn:
-        copies += _alone(known, cases, plan)
+    after = [] if plan.in_turn else _alone(known, cases, plan)
+    vigil.look(now=True)
     marks.append(time.monotonic())
     names = ("calibrating", "importing", "checking", "timing", "ending")
     stages = {n: round(b - a, 2) for n, (a, b) in zip(names, itertools.pairwise(marks), strict=True)}
-    return _summary(timed, copies, warm_ups, talk.checked, stages, answered, plan)
+    moved = bool(after) and _moved(copies, after)
+    summary = _summary(timed, [*copies, *after], warm_ups, talk.checked, stages, answered, plan)
+    return replace(summary, flags=(*summary.flags, COST_MOVED)) if moved else summary
 
 
-def _enough(timed: list[Interval], passed: float, plan: Plan) -> bool:
+class _Vigil:
+    """Asks now and then whether anything disturbs what is timed."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch, self._next = watch, time.monotonic() + _WATCH_SECONDS
+
+    def look(self, *, now: bool = False) -> None:
+        """Look if it is time to.
+
+        Raises:
+            Refused: as the machine's fault.
+        """
+        if not now and time.monotonic() < self._next:
+            return
+        if why := self._watch():
+            raise Refused(NotTimed(ScoreStatus.INFRASTRUCTURE, why))
+        self._next = time.monotonic() + _WATCH_SECONDS
+
+
+def _enough(timed: list[Interval], copies: list[Interval], passed: float, plan: Plan) -> bool:
     if len(timed) >= plan.most or (passed >= plan.seconds and len(timed) >= _FEWEST):
         return True
     if len(timed) < plan.least:
         return False
-    return Spread.of([i.seconds / i.calls for i in timed]).error <= plan.relative_error
+    cost = _cost(copies, plan)
+    return Spread.of([cost.net(i) for i in timed]).error <= plan.relative_error
+
+
+def _cost(copies: list[Interval], plan: Plan) -> HarnessCost:
+    cost = HarnessCost.of(copies, in_turn=plan.in_turn)
+    if cost is None:
+        raise WorkerUnavailable(
+            "the known function reported no time of its own; the harness cannot be calibrated"
+        )
+    return cost
+
+
+def _moved(before: list[Interval], after: list[Interval]) -> bool:
+    """Whether the harness's cost is another after the submission ran: it may have heated or slowed the device."""
+    costs = [HarnessCost.of(known, in_turn=False) for known in (before, after)]
+    first, last = (cost.whole.median if cost else math.nan for cost in costs)
+    return not abs(last / first - 1) <= _MOVED
 
 
 def _in_turn(talk: Conversation, known: Conversation, cases: list[Case]) -> list[Interval]:
@@ -232,33 +201,32 @@ def _summary(
     answered: Answered,
     plan: Plan,
 ) -> Timed:
-    costs = [1000 * o / i.calls for i in copies if (o := i.overhead) is not None]
-    inner = [1000 * i.inner / i.calls for i in copies if i.inner is not None]
-    if not costs:
-        raise WorkerUnavailable(
-            "the known function reported no time of its own; the harness cannot be calibrated"
-        )
-    overhead = Spread.of(costs)
-    measured = [1000 * i.seconds / i.calls for i in timed]
-    # Where others use the processors, the harness's middle cost is partly theirs; its least is surely its own.
-    taken_off = overhead.least if plan.in_turn else overhead.median
-    series = [ms - taken_off if ms > taken_off else ms for ms in measured]
+    cost = _cost(copies, plan)
+    inner = [per_call(i, i.inner) for i in copies if i.inner is not None]
+    series = [cost.net(i) for i in timed]
     copy = Spread.of(inner)
-    said = [1000 * i.inner / i.calls for i in timed if i.inner is not None]
+    said = [per_call(i, i.inner) for i in timed if i.inner is not None]
     calls = Spread.of(series)
     limit = _COPY_MARGIN * (copy.least if plan.in_turn else copy.median)
+    flags = {
+        FASTER_THAN_COPY: calls.median < limit,
+        REVEAL_TOOK_LONGER: cost.exceeded_by(timed),
+    }
     return Timed(
         calls=calls,
-        measured=Spread.of(measured),
+        measured=Spread.of([per_call(i, i.seconds) for i in timed]),
         quiet=quietest(series, plan.block),
-        overhead=overhead,
+        overhead=cost.whole,
+        reveal=cost.reveal,
+        own_reveal=Spread.of([per_call(i, i.reveal) for i in timed]),
+        uncertainty=cost.uncertainty(calls),
         copy=copy,
         quiet_copy=quietest(inner, plan.block),
         said=Spread.of(said) if said else None,
         against_copy=ratio(series, inner) if plan.in_turn else None,
         warm_ups=warm_ups,
         checked=checked,
-        flags=(FASTER_THAN_COPY,) if calls.median < limit else (),
+        flags=tuple(flag for flag, raised in flags.items() if raised),
         stages=stages,
         answered=answered,
         series=tuple(series),

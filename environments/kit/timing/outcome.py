@@ -15,6 +15,12 @@ FASTER_THAN_COPY = "faster-than-a-copy"
 """Flag of a result that no honest reading and writing of everything allows."""
 
 
+REVEAL_TOOK_LONGER = "inputs-took-longer-to-appear"
+"""Flag of a submission that seems to keep the GPU busy before it is asked; what that costs is in its time."""
+COST_MOVED = "harness-cost-moved"
+"""Flag of a score whose calibrations before and after differ by more than noise explains."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """How one submission is timed."""
@@ -50,7 +56,13 @@ class Timed:
     quiet: float
     """Median of the quietest stretch, the harness's cost taken out."""
     overhead: Spread
-    """What the harness costs, per call. Its median is taken off, or where the known function runs in turn, its least."""
+    """What the harness costs, per call, in intervals of the known function; see `cost` for how it is taken off."""
+    reveal: Spread
+    """The part of that in which the inputs appear, in the known function's intervals."""
+    own_reveal: Spread
+    """The same in the submission's."""
+    uncertainty: float
+    """Relative, one standard error, of the median without the harness's cost; the calibration's is in it."""
     copy: Spread
     """The known function: one read and one write of everything."""
     quiet_copy: float
@@ -72,11 +84,14 @@ class Timed:
         """Return everything for the proctor, as plain JSON."""
         spreads = {
             name: msgspec.to_builtins(value)
-            for name in ("calls", "measured", "overhead", "copy", "said", "against_copy")
+            for name in (
+                "calls", "measured", "overhead", "reveal", "own_reveal", "copy", "said", "against_copy",
+            )
             if (value := getattr(self, name)) is not None
-        }
+        }  # fmt: skip
         return {
             "milliseconds": {**spreads, "quiet": self.quiet, "quiet_copy": self.quiet_copy},
+            "uncertainty": self.uncertainty,
             "series": [round(ms, 5) for ms in self.series],
             "warm_ups": self.warm_ups,
             "checked_calls": self.checked,

@@ -32,7 +32,14 @@ class Spread:
 
 
 def relative_error_of_median(values: Sequence[float]) -> float:
-    """Return the half-width of the median's 68 % interval over the median.
+    """Return the half-width of the median's 68 % interval over the median; infinite for fewer than three values."""
+    error = error_of_median(values)
+    middle = abs(statistics.median(values)) if error < math.inf else 0.0
+    return error / middle if middle else (math.inf if error else 0.0)
+
+
+def error_of_median(values: Sequence[float]) -> float:
+    """Return the half-width of the median's 68 % interval.
 
     The interval is between order statistics (ranks n/2 -+ sqrt(n)/2), so it supposes nothing of the distribution:
     timings have a long upper tail that would spoil a standard deviation.
@@ -42,8 +49,7 @@ def relative_error_of_median(values: Sequence[float]) -> float:
         return math.inf
     ordered = sorted(values)
     middle, half = (count - 1) / 2, math.sqrt(count) / 2
-    width = _at(ordered, middle + half) - _at(ordered, middle - half)
-    return width / 2 / statistics.median(ordered)
+    return (_at(ordered, middle + half) - _at(ordered, middle - half)) / 2
 
 
 def quietest(values: Sequence[float], block: int) -> float:

@@ -43,5 +43,11 @@ def get_trained_model() -> nn.Module:
     """What the scorer calls: the model with its trained weights."""
     model = Model()
     weights = {name: tensor.float() for name, tensor in load_file(WEIGHTS).items()}  # stored as float16
-    model.load_state_dict(weights)
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError as error:
+        raise ValueError(
+            f"{WEIGHTS.name} holds the weights of another model than model.py describes; "
+            "train this one from random weights: python train.py --fresh"
+        ) from error
     return model

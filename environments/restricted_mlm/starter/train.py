@@ -1,6 +1,7 @@
 """Trains the model in model.py on masked tokens and saves its weights. `python train.py --tokens 4000000`."""
 
 import argparse
+import sys
 import time
 from pathlib import Path
 
@@ -19,43 +20,68 @@ parser.add_argument("--batch", type=int, default=64, help="rows in a step")
 parser.add_argument("--rate", type=float, default=1e-3, help="learning rate")
 parser.add_argument("--seed", type=int, default=1)
 parser.add_argument(
-    "--fresh", action="store_true", help="start from random weights instead of the saved ones"
+    "--fresh",
+    action="store_true",
+    help="start from random weights; the saved ones are kept under another name",
 )
 parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
 options = parser.parse_args()
 
 torch.manual_seed(options.seed)
-random = np.random.default_rng(options.seed)
-train = np.load(DATA / "train.npy", mmap_mode="r")
-validation = np.load(DATA / "validation.npy", mmap_mode="r")
 
 
-def draw(tokens: np.ndarray, rows: int, random: np.random.Generator) -> tuple[Tensor, Tensor, Tensor]:
+def load_tokens(name: str) -> Tensor:
+    """The whole file on the device, so that drawing rows costs nothing there."""
+    return torch.from_numpy(np.load(DATA / name).astype(np.int32)).to(options.device)
+
+
+def draw(tokens: Tensor, rows: int, random: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
     """Cut random rows and hide random positions: ids, targets and hidden, each [rows, length]."""
-    starts = random.integers(0, len(tokens) - LENGTH, rows)
-    targets = torch.from_numpy(np.stack([tokens[s : s + LENGTH] for s in starts]).astype(np.int64))
-    hidden = torch.from_numpy(random.random((rows, LENGTH)) < MASK_SHARE)
-    ids = torch.where(hidden, MASK, targets)
-    return ids.to(options.device), targets.to(options.device), hidden.to(options.device)
+    starts = torch.randint(len(tokens) - LENGTH, (rows, 1), generator=random, device=tokens.device)
+    targets = tokens[starts + torch.arange(LENGTH, device=tokens.device)].long()
+    hidden = torch.rand(rows, LENGTH, generator=random, device=tokens.device) < MASK_SHARE
+    return torch.where(hidden, MASK, targets), targets, hidden
 
 
 def masked_loss(model: nn.Module, ids: Tensor, targets: Tensor, hidden: Tensor) -> Tensor:
-    logits = model(ids)  # [rows, length, vocabulary]
-    return nn.functional.cross_entropy(logits[hidden], targets[hidden])
+    with torch.autocast("cuda", torch.bfloat16, enabled=ids.is_cuda):
+        logits = model(ids)  # [rows, length, vocabulary]
+    return nn.functional.cross_entropy(logits[hidden].float(), targets[hidden])
 
 
 @torch.no_grad()
 def validate(model: nn.Module) -> float:
     model.eval()
-    random = np.random.default_rng(0)  # the same rows every time
+    random = torch.Generator(options.device).manual_seed(0)  # the same rows every time
     losses = [masked_loss(model, *draw(validation, 64, random)).item() for _ in range(8)]
     model.train()
     return sum(losses) / len(losses)
 
 
-model = Model() if options.fresh or not WEIGHTS.exists() else get_trained_model()
+def save(model: nn.Module) -> None:
+    """Replace the weights file in one step; `--fresh` first puts the old one aside."""
+    if options.fresh and WEIGHTS.exists():
+        number = 1
+        while (old := WEIGHTS.with_name(f"{WEIGHTS.stem}-old{number}{WEIGHTS.suffix}")).exists():
+            number += 1
+        WEIGHTS.rename(old)
+        print(f"the weights that were saved before are now {old.name}")
+    part = WEIGHTS.with_name(WEIGHTS.name + ".part")
+    save_file({name: tensor.half().contiguous().cpu() for name, tensor in model.state_dict().items()}, part)
+    part.replace(WEIGHTS)
+    print(f"saved {WEIGHTS.name}")
+
+
+train, validation = load_tokens("train.npy"), load_tokens("validation.npy")
+try:
+    model = Model() if options.fresh or not WEIGHTS.exists() else get_trained_model()
+except ValueError as error:
+    sys.exit(f"train.py: {error}")
 model.to(options.device).train()
-optimizer = torch.optim.AdamW(model.parameters(), lr=options.rate, betas=(0.9, 0.98), weight_decay=0.01)
+optimizer = torch.optim.AdamW(
+    model.parameters(), lr=options.rate, betas=(0.9, 0.98), weight_decay=0.01, fused=options.device != "cpu"
+)
+random = torch.Generator(options.device).manual_seed(options.seed)
 steps = max(1, options.tokens // (options.batch * LENGTH))
 print(
     f"{sum(p.numel() for p in model.parameters()):,} parameters, {steps} steps, validation loss {validate(model):.4f}"
@@ -75,5 +101,4 @@ for step in range(1, steps + 1):
         print(f"step {step}/{steps}  train loss {loss.item():.4f}  {rate:,.0f} tokens/s", flush=True)
 
 print(f"validation loss {validate(model):.4f}")
-save_file({name: tensor.half().contiguous().cpu() for name, tensor in model.state_dict().items()}, WEIGHTS)
-print(f"saved {WEIGHTS.name}")
+save(model)

@@ -26,8 +26,8 @@ from environments.contract import (
 from environments.kit.tokens import token_file_bytes, write_whole
 from environments.restricted_mlm import capture_job
 from environments.restricted_mlm.corpus import MANIFEST, Manifest
-from environments.restricted_mlm.environment import KEYS_FILE, environment
-from environments.restricted_mlm.settings import Keys
+from environments.restricted_mlm.environment import environment
+from environments.restricted_mlm.settings import KEYS_FILE, Keys
 from environments.worker import Answered, Confinement, Failed, FailureKind, Level, WorkerJob, WorkerOutcome
 
 VOCABULARY, LENGTH = 64, 8

@@ -440,3 +440,25 @@ def test_the_outcome_is_plain_json_for_the_details(tmp_path: Path) -> None:
 
     outcome = run_untrusted(job(tmp_path, LOADS, "def said(): return 1\n"))
     assert json.loads(msgspec.json.encode(outcome.confinement))["survivors"] == 0
+
+
+@needs_sandbox
+def test_a_worker_without_network_reaches_itself_by_name_and_may_read_what_describes_the_cards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """torchrun and NCCL need both."""
+    monkeypatch.setenv("NCCL_NVLS_ENABLE", "0")
+    entry = """
+import os, socket
+
+def answer(request):
+    server = socket.create_server(("localhost", 0))
+    with socket.create_connection((socket.gethostname(), server.getsockname()[1]), timeout=5):
+        readable = all(os.access(p, os.R_OK) for p in ("/sys/class", "/sys/bus/pci") if os.path.lexists(p))
+    return {"readable": readable, "pci": os.path.isdir("/sys/bus/pci/devices"), "said": os.environ["NCCL_NVLS_ENABLE"]}, {}
+"""
+    outcome = run_untrusted(job(tmp_path, entry, gpus=True))
+    assert isinstance(outcome, Answered), outcome
+    assert outcome.body["readable"]
+    assert outcome.body["pci"] == Path("/sys/bus/pci/devices").is_dir()
+    assert outcome.body["said"] == "0"
