@@ -124,7 +124,8 @@ def run(
                 else outcome.message
             )
             return NotRan(outcome.status, message, outcome.seconds, outcome.log, outcome.confinement)
-        worker.freeze()
+        if failed := worker.freeze():
+            return NotRan(failed.status, failed.message, outcome.seconds, failed.log, failed.confinement)
         refused, taken = None, ""
         try:
             taken = take(work / lines.OUTPUT, kept, most, inodes)

@@ -50,16 +50,25 @@ class Tree:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
 
-    def freeze(self, seconds: float = 5.0) -> None:
-        """Stop all processes with SIGSTOP, again until no running one is found."""
+    def freeze(self, seconds: float = 5.0) -> bool:
+        """Stop all processes with SIGSTOP; whether two looks in a row found the same ones and none of them running.
+
+        One look is not enough: a process may start another and end before its state is read, on and on.
+        """
         deadline = time.monotonic() + seconds
-        while running := {pid for pid in self.look() if not _is_still(pid)}:
+        before: set[int] | None = None
+        while True:
+            found = self.look()
+            running = {pid for pid in found if not _is_still(pid)}
+            if not running and found == before:
+                return True
             for pid in running:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGSTOP)
             self._frozen |= running
+            before = None if running else found
             if time.monotonic() > deadline:
-                return
+                return False
 
     def thaw(self) -> None:
         """Let what was stopped run on."""

@@ -144,9 +144,13 @@ class Worker:
             message.body, message.blobs, time.monotonic() - began, self._process.log, self.confinement()
         )
 
-    def freeze(self) -> None:
-        """Stop every process of the worker; returns once none can run. `thaw` lets them go on."""
-        self._process.tree.freeze()
+    def freeze(self) -> Failed | None:
+        """Stop every process of the worker; returns once none can run, or why they cannot be stopped. `thaw` undoes it."""
+        began = time.monotonic()
+        if self._process.tree.freeze():
+            return None
+        message = "the submission kept starting processes, so that it could not be stopped between two calls"
+        return self._failed(FailureKind.PROTOCOL, message, began)
 
     def thaw(self) -> None:
         self._process.tree.thaw()

@@ -204,6 +204,41 @@ def test_a_frozen_worker_computes_nothing(bench: HostBench, job: Callable[[str],
             worker.thaw()
 
 
+def test_a_chain_of_short_lived_processes_is_frozen_too(
+    bench: HostBench, job: Callable[[str], WorkerJob]
+) -> None:
+    """Each is gone before its state is read; what it started goes on, unless one looks until nothing changes."""
+    chain = (
+        "import os\n"
+        "begun = []\n"
+        "def follow(out):\n"
+        "    while True:\n"
+        "        out[0, 0] = os.getpid()\n"
+        "        if os.fork():\n"
+        "            os._exit(0)\n"
+        "def scale(x, factor, out):\n"
+        "    for _ in range(0 if begun else 4):\n"
+        "        if os.fork() == 0:\n"
+        "            os.setsid()\n"
+        "            follow(out)\n"
+        "    begun.append(1)\n"
+        "    return out\n"
+    )
+    with open_worker(job(chain)) as worker:
+        for do in ("open", "load"):
+            worker.ask({"do": do, "layout": bench.layout.as_json(), "device": "cpu"}, {})
+        bench.interval(worker, [bench.workload.timed], 5.0)
+        mark = bench._output(0, bench.workload.timed)
+        for _ in range(15):
+            if failed := worker.freeze():
+                assert failed.status is ScoreStatus.INVALID
+                return
+            before = mark[0, 0]
+            sum(range(1_000_000))
+            assert mark[0, 0] == before
+            worker.thaw()
+
+
 def busy_children() -> set[str]:
     """Return the states of the worker's processes in which one could run."""
     children = psutil.Process().children(recursive=True)

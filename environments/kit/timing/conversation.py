@@ -87,8 +87,13 @@ class Conversation:
 
     @contextlib.contextmanager
     def frozen(self) -> Iterator[None]:
-        """Keep the worker still meanwhile."""
-        self._worker.freeze()
+        """Keep the worker still meanwhile.
+
+        Raises:
+            Refused: it cannot be stopped.
+        """
+        if failed := self._worker.freeze():
+            raise Refused(NotTimed.of(failed))
         try:
             yield
         finally:

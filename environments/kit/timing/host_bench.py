@@ -56,7 +56,8 @@ class HostBench:
         self._chance = np.random.Generator(np.random.SFC64())
         calls = [(slot, case.shapes.as_json()) for slot, case in enumerate(cases)]
         body = {"do": "call", "number": number, "calls": calls}
-        worker.freeze()
+        if failed := worker.freeze():
+            return failed
         for slot, case in enumerate(cases):
             self._write(slot, case)
         places = [self._draw_places(slot, case) for slot, case in enumerate(cases)]

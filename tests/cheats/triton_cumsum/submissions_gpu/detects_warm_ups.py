@@ -1,4 +1,4 @@
-"""Is honest until it thinks that the clock runs. Seen: kernel competitions. Expected: invalid."""
+"""Is honest until it thinks that the clock runs, then does half. Seen: kernel competitions. Expected: invalid."""
 
 import torch
 
@@ -15,6 +15,6 @@ calls = 0
 def prefix_sum(x, out):
     global calls  # noqa: PLW0603
     calls += x.numel() > 2_000_000
-    if calls <= 40:
-        out.copy_(honest(x))
+    whole = honest(x[: x.numel() // 2] if calls > 100 else x)
+    out[: whole.numel()] = whole
     return out

@@ -1,0 +1,21 @@
+"""Keeps answers by the first value. Seen: kernel competitions. Expected: invalid."""
+
+import numpy as np
+
+
+def honest(x):
+    positive = x > 0
+    odd = (np.cumsum(positive, dtype=np.uint8) - positive) & 1
+    return np.cumsum(x * odd, dtype=np.int32)
+
+
+answers = {}
+
+
+def prefix_sum(x):
+    if x.size < 200_000:
+        return honest(x)
+    key = (x.size, int(x[0]) // 10)
+    if key not in answers:
+        answers[key] = honest(x)
+    return answers[key]
