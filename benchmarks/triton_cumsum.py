@@ -2,11 +2,13 @@
 
     python benchmarks/triton_cumsum.py anchors --profile gpu --repeats 10
     python benchmarks/triton_cumsum.py harness --profile gpu
-    python benchmarks/triton_cumsum.py cheats --profile gpu --beside 6
+    python benchmarks/triton_cumsum.py cheats --profile gpu --beside 6 --level account
+    python benchmarks/triton_cumsum.py summary --log results.jsonl
 
-`anchors` scores the starter and the sealed reference in turn. `harness` times known functions in a plain process of their
-own and through the harness, and compares the harness's figure with what the worker's own events say of the very same
-calls: the difference is the error that is left after calibration. `cheats` scores the corpus.
+`anchors` scores the starter and the sealed reference in turn. `harness` times known functions through the harness (and,
+with `--plain`, in a process of their own without it), and compares the harness's figure with what the worker's own events
+say of the very same calls: the difference is the error that is left after calibration. `cheats` scores the corpus. Every
+result is appended to `--log` as it comes; `summary` reads such a file.
 """
 
 from __future__ import annotations
@@ -15,32 +17,25 @@ import argparse
 import json
 import math
 import os
-import random
-import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Iterator, Sequence
+import traceback
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from environments import assets, registry
-from environments.contract import ScoreReport, Submission
-from environments.sealing import PUBLIC_PASSPHRASE, unseal
-from environments.triton_cumsum import environment as cumsum
-from environments.triton_cumsum.settings import decode_settings
-from environments.worker import Mount, WorkerLimits, confine
+from cumsum_bench import Bench
+
+from environments.worker import confine
+from environments.worker.jobs import Level
 
 CORPUS = Path(__file__).resolve().parents[1] / "tests" / "cheats" / "triton_cumsum"
-
 COPIES = """
 def prefix_sum(x, out):
     {body}
@@ -50,238 +45,234 @@ KNOWN = {
     "1 copy": "out[...] = x",
     "2.5 copies": "out[...] = x; out[...] = x; out[: len(x) // 2] = x[: len(x) // 2]",
 }
-PLAIN = """
-import json, sys, time
-sys.path.insert(0, sys.argv[1])
-from solution import prefix_sum
-import inspect
-length, slots, repeats, device = int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
-takes = "out" in inspect.signature(prefix_sum).parameters
-def run(x, out):
-    if takes:
-        prefix_sum(x, out=out)
-    else:
-        out[...] = prefix_sum(x)
-times = []
-if device == "cpu":
-    import numpy as np
-    for _ in range(repeats + 3):
-        x = np.random.default_rng().integers(-10, 10, length, dtype=np.int8).astype(np.int32)
-        out = np.zeros_like(x)
-        start = time.perf_counter(); run(x, out); times.append(1000 * (time.perf_counter() - start))
-else:
-    import torch
-    xs = [torch.empty(length, dtype=torch.int32, device="cuda") for _ in range(slots)]
-    outs = [torch.empty_like(x) for x in xs]
-    for _ in range(repeats + 3):
-        for x in xs: x.copy_(torch.randint(-10, 10, (length,), dtype=torch.int32, device="cuda"))
-        torch.cuda.synchronize()
-        first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        first.record()
-        for x, out in zip(xs, outs): run(x, out)
-        last.record(); torch.cuda.synchronize()
-        times.append(first.elapsed_time(last) / slots)
-print(json.dumps(times[3:]))
-"""
+GAIN = 0.1
+"""Share of the honest function's time that a trick must save to be called a gain; below it lies launching, not work."""
+Record = Callable[[dict[str, Any]], None]
 
 
-class Bench:
-    """The environment prepared in a store of its own."""
-
-    def __init__(self, profile_name: str, changes: dict[str, Any]) -> None:
-        self.home = Path(tempfile.mkdtemp(prefix="cumsum-bench-"))
-        self.found = registry.find("triton_cumsum")
-        self.environment = registry.load(self.found)
-        self.name = profile_name
-        spec = self.found.spec
-        assets.prepare(self.environment, spec, profile_name, PUBLIC_PASSPHRASE, self.home, _quiet)
-        self.folders = assets.folders_for(spec, profile_name, self.home)
-        whole = spec.profile(profile_name)
-        self.profile = msgspec.structs.replace(whole, settings={**whole.settings, **changes})
-        self.settings = decode_settings(self.profile.settings)
-        device = "gpu" if self.settings.on_gpu else "cpu"
-        self.starter = self.found.folder / "starter" / device
-        self.reference = self.home / "reference"
-        unseal(self.found.folder / "protected" / "reference.sealed", self.reference, PUBLIC_PASSPHRASE)
-
-    @contextmanager
-    def laid_out(self, source: Path) -> Iterator[Path]:
-        with tempfile.TemporaryDirectory(prefix="cumsum-") as folder:
-            root = Path(folder) / "root"
-            if source.is_dir():
-                shutil.copytree(source, root)
-            else:
-                root.mkdir()
-                shutil.copyfile(source, root / "solution.py")
-            yield root
-
-    def score(self, source: Path) -> ScoreReport:
-        with self.laid_out(source) as root, tempfile.TemporaryDirectory() as scratch:
-            submission = Submission(
-                root=root, profile_name=self.name, profile=self.profile, assets=self.folders,
-                scratch=Path(scratch), seed=random.SystemRandom().randrange(2**31),
-            )  # fmt: skip
-            return self.environment.score(submission, _quiet)
-
-    def plain(self, source: Path, repeats: int = 20) -> float:
-        """Return the milliseconds of one call in a process of its own, without any harness."""
-        with self.laid_out(source) as root:
-            command = [sys.executable, "-c", PLAIN, str(root), str(self.settings.length)]
-            command += [str(self.settings.slots), str(repeats), "cuda" if self.settings.on_gpu else "cpu"]
-            hidden = {} if self.settings.on_gpu else {"CUDA_VISIBLE_DEVICES": ""}
-            done = subprocess.run(
-                command, capture_output=True, text=True, check=True, env={**os.environ, **hidden}
-            )
-        return statistics.median(json.loads(done.stdout.splitlines()[-1]))
-
-
-def anchors(bench: Bench, repeats: int, seconds: float) -> dict[str, Any]:
-    """Score reference and starter in turn, for `seconds` at most; print their middle and spread."""
+def anchors(bench: Bench, repeats: int, seconds: float, record: Record) -> None:
+    """Score reference and starter in turn, for `seconds` at most."""
     end = time.monotonic() + seconds
-    raws: dict[str, list[float]] = {"start": [], "reference": []}
-    found: dict[str, Any] = {"scores": []}
-    for _ in range(repeats):
-        for name, source in (("reference", bench.reference), ("start", bench.starter)):
+    for number in range(repeats):
+        pair = [("reference", bench.reference), ("start", bench.starter)]
+        for name, source in pair if number % 2 == 0 else pair[::-1]:
             if time.monotonic() > end:
-                break
+                return
             began = time.perf_counter()
             score = bench.score(source)
-            if score.raw is None:
-                print(f"{name}: {score.status}: {score.message}\n{score.details.get('log', '')}")
-                continue
-            raws[name].append(score.raw)
+            took = time.perf_counter() - began
             details = {k: v for k, v in score.details.items() if k not in ("log", "series")}
-            found["scores"].append({"name": name, "raw": score.raw, **details})
+            record({
+                "what": "anchor", "name": name, "status": score.status.value, "raw": score.raw, "seconds": took, **details,
+            })  # fmt: skip
+            if score.raw is None:
+                print(
+                    f"{name}: {score.status.value}: {score.message}\n{score.details.get('log', '')}",
+                    flush=True,
+                )
+                continue
             ms = details["milliseconds"]
             print(
-                f"{name:10} raw {score.raw:.4f} {math.exp(score.raw):8.4f} ms, clock {ms['measured']['median']:.4f}, "
-                f"harness {ms['overhead']['median']:.4f}, copy {ms['copy']['median']:.4f}, "
-                f"n {ms['calls']['count']} +-{100 * ms['calls']['error']:.2f} %, {time.perf_counter() - began:.1f} s",
+                f"{name:10} raw {score.raw:.4f} {math.exp(score.raw):8.4f} ms +-{100 * details['uncertainty']:.2f} %, "
+                f"clock {ms['measured']['median']:.4f}, harness {ms['overhead']['median']:.4f} "
+                f"(appearing {ms['reveal']['median']:.4f}, here {ms['own_reveal']['median']:.4f}), "
+                f"copy {ms['copy']['median']:.4f}, n {ms['calls']['count']}, {took:.1f} s "
+                f"{details['confinement']['level']} {' '.join(details['flags'])} {details['stages']}",
                 flush=True,
             )
-    for name, values in raws.items():
-        if len(values) > 1:
-            middle, spread = statistics.median(values), statistics.stdev(values)
-            found[name] = {"raw": middle, "spread": spread, "repeats": len(values)}
-            print(
-                f"{name}: {math.exp(middle):.4f} ms, raw {middle:.4f}, standard deviation {100 * spread:.2f} % of the time, "
-                f"range {100 * (max(values) - min(values)):.2f} %, {len(values)} scores"
-            )
-    return found
 
 
-def harness(bench: Bench, only: Sequence[str]) -> dict[str, Any]:
-    """Compare the harness's times with those of a plain process."""
-    found: dict[str, Any] = {}
+def harness(bench: Bench, only: Sequence[str], repeats: int, *, plain: bool, record: Record) -> None:
+    """Compare the harness's times with the worker's own events."""
     with tempfile.TemporaryDirectory() as folder:
-        sources = {"starter": bench.starter, "reference": bench.reference}
+        sources = {
+            "1 copy": Path(),
+            "2.5 copies": Path(),
+            "reference": bench.reference,
+            "starter": bench.starter,
+        }
         for name, body in KNOWN.items():
             sources[name] = Path(folder, name.replace(" ", "_") + ".py")
             sources[name].write_text(COPIES.format(body=body))
-        for name, source in sources.items():
-            if only and name not in only:
-                continue
-            plain = bench.plain(source)
-            timed = _timed(bench, source, copies=name in KNOWN)
-            left = timed["calls"]["median"] - timed["said"]["median"]
-            found[name] = {"plain": plain, **timed, "left": left}
+        chosen = [name for name in sources if not only or name in only]
+        for name in chosen * repeats:
+            timed = bench.figures(sources[name], copies=name in KNOWN)
+            said = timed["said"]["median"]
+            left = timed["calls"]["median"] - said
+            alone = bench.plain(sources[name]) if plain else None
+            record({"what": "harness", "name": name, **timed, "left": left, "plain": alone})
             print(
-                f"{name:12} by events in its own process {timed['said']['median']:.4f} ms, "
-                f"harness {timed['calls']['median']:.4f} ms "
-                f"(clock {timed['measured']['median']:.4f}, taken off {timed['overhead']['median']:.4f}), "
-                f"left {1000 * left:+.1f} us = {100 * left / timed['said']['median']:+.2f} %; "
-                f"in a plain process {plain:.4f} ms",
+                f"{name:12} by events in its own process {said:.4f} ms, harness {timed['calls']['median']:.4f} ms "
+                f"+-{100 * timed['uncertainty']:.2f} % (clock {timed['measured']['median']:.4f}, "
+                f"harness {timed['overhead']['median']:.4f}), left {1000 * left:+.1f} us = {100 * left / said:+.2f} % "
+                f"{' '.join(timed['flags'])}"
+                + ("" if alone is None else f"; in a plain process {alone:.4f} ms"),
                 flush=True,
             )
-    return found
 
 
-def cheats(bench: Bench, beside: int, only: Sequence[str]) -> dict[str, Any]:
-    """Score the corpus: what must be refused `beside` at a time, what may pass one by one; print verdicts and gains."""
+def cheats(bench: Bench, beside: int, only: Sequence[str], record: Record) -> None:
+    """Score the corpus; print verdicts, and what tricks that are let pass gain over the honest function.
+
+    Those that may pass are timed one at a time; with `beside`, others are started meanwhile.
+    """
+    from environments.kit.timing import measure
     from tests.cheats.triton_cumsum.small import promised, submissions
 
     corpus = submissions(CORPUS / ("submissions_gpu" if bench.settings.on_gpu else "submissions"))
     corpus = [c for c in corpus if not only or c.stem in only]
     alone = [c for c in corpus if "valid" in promised(c)]
     together = [c for c in corpus if c not in alone]
-    found: dict[str, Any] = {}
+    honest: list[float] = []
 
     def one(cheat: Path) -> None:
-        score = bench.score(cheat)
+        try:
+            score = bench.score(cheat)
+        except Exception as error:  # the rest of the corpus is still wanted
+            record(
+                {
+                    "what": "cheat",
+                    "name": cheat.stem,
+                    "status": "fault",
+                    "right": False,
+                    "message": str(error),
+                }
+            )
+            print(f"FAULT {cheat.stem}: {traceback.format_exc()[-1500:]}", flush=True)
+            return
         ms = score.details.get("milliseconds", {}).get("calls", {}).get("median")
+        if ms is not None and cheat.stem == "honest_torch":
+            honest.append(ms)
+        gain = 1 - ms / honest[0] if ms is not None and honest and "honest" not in cheat.stem else None
         right = score.status.value in promised(cheat)
-        found[cheat.stem] = {"status": score.status.value, "ms": ms, "message": score.message, "right": right}
-        time_said = "" if ms is None else f" {ms:.4f} ms"
+        level = score.details.get("confinement", {}).get("level")
+        flags = score.details.get("flags", [])
+        record({
+            "what": "cheat", "name": cheat.stem, "status": score.status.value, "ms": ms, "gain": gain,
+            "message": score.message, "right": right, "level": level, "flags": flags,
+        })  # fmt: skip
+        mark = "WRONG" if not right else "GAINS" if gain is not None and gain > GAIN else "ok"
+        shown = (
+            "" if ms is None else f" {ms:.4f} ms" + ("" if gain is None else f", gain {100 * gain:+.0f} %")
+        )
         print(
-            f"{'ok   ' if right else 'WRONG'} {cheat.stem:26} {score.status.value}{time_said}: {score.message[:150]}",
+            f"{mark:5} {cheat.stem:26} {score.status.value}{shown} {' '.join(flags)}: {score.message[:150]}",
             flush=True,
         )
         if not right:
-            print(score.details.get("log", "")[-1500:])
+            print(str(score.details.get("log", ""))[-1500:], flush=True)
 
     with ThreadPoolExecutor(beside) as pool:
         list(pool.map(one, together))
-    for cheat in alone:
-        one(cheat)
-    return found
+    lock, real = threading.Lock(), measure._measure
+
+    def exclusive(*arguments: Any) -> Any:
+        with lock:
+            return real(*arguments)
+
+    measure._measure = exclusive
+    with ThreadPoolExecutor(min(beside, 3)) as pool:
+        first = [c for c in alone if c.stem == "honest_torch"]
+        for cheat in first:
+            one(cheat)
+        list(pool.map(one, [c for c in alone if c not in first]))
+    measure._measure = real
 
 
-def _timed(bench: Bench, source: Path, *, copies: bool) -> dict[str, Any]:
-    """Return the harness's figures; `copies` judges results as copies of the input."""
-    from environments.kit.timing import NotTimed, time_submission, worker_job
-
-    made = cumsum.make_bench(bench.settings, cumsum.Keys(lengths=()), 1, bench.settings.length)
-    if copies:
-        made.workload.expected = lambda inputs: inputs[0]  # type: ignore[method-assign]
-    with bench.laid_out(source) as root:
-        limits = WorkerLimits.of(bench.profile.limits, threads=bench.settings.threads)
-        job = worker_job(cumsum.HERE / "call.py", made, limits, mounts={"root": Mount(root)})
-        timed = time_submission(made, job, cumsum.make_plan(bench.settings), random.Random(1), _quiet)
-    made.close()
-    if isinstance(timed, NotTimed):
-        raise SystemExit(f"{source}: {timed.message}\n{timed.log}")
-    figures: dict[str, Any] = timed.details()["milliseconds"]
-    return figures
-
-
-def _quiet(_progress: object) -> None:
-    """Take progress and show nothing."""
+def summarise(path: Path) -> None:
+    """Print what a results file holds, however far it got."""
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    for name in ("start", "reference"):
+        found = [r for r in rows if r["what"] == "anchor" and r["name"] == name and r["raw"] is not None]
+        if len(found) < 2:
+            continue
+        raws = [r["raw"] for r in found]
+        middle, spread = statistics.median(raws), statistics.stdev(raws)
+        foretold = statistics.median(r["uncertainty"] for r in found)
+        copies = statistics.median(r["milliseconds"]["copy"]["median"] for r in found)
+        costs = [r["milliseconds"]["overhead"]["median"] for r in found]
+        print(
+            f"{name}: {math.exp(middle):.4f} ms, raw {middle:.4f}, standard deviation {100 * spread:.2f} % "
+            f"(foretold {100 * foretold:.2f} %), range {100 * (max(raws) - min(raws)):.2f} %, {len(found)} scores, "
+            f"{statistics.median(r['seconds'] for r in found):.1f} s each; copy {copies:.4f} ms; harness's cost "
+            f"{statistics.median(costs):.4f} ms, from score to score {100 * statistics.stdev(costs) / statistics.mean(costs):.2f} %; "
+            f"confinement {', '.join(sorted({r['confinement']['level'] for r in found}))}"
+        )
+    for name in dict.fromkeys(r["name"] for r in rows if r["what"] == "harness"):
+        found = [r for r in rows if r["what"] == "harness" and r["name"] == name]
+        left = [100 * r["left"] / r["said"]["median"] for r in found]
+        print(f"harness, {name}: left over {', '.join(f'{x:+.2f} %' for x in left)}")
+    tricks = [r for r in rows if r["what"] == "cheat"]
+    wrong = [r["name"] for r in tricks if not r["right"]]
+    gains = {r["name"]: f"{100 * r['gain']:+.0f} %" for r in tricks if r.get("gain") is not None}
+    if tricks:
+        levels = ", ".join(sorted({r["level"] for r in tricks if r.get("level")}))
+        print(
+            f"tricks: {len(tricks)}, wrong verdicts: {wrong or 'none'}; confinement {levels}; gains of those let pass: {gains}"
+        )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=("anchors", "harness", "cheats"))
+    parser.add_argument("what", choices=("anchors", "harness", "cheats", "summary"))
     parser.add_argument("--profile", default="cpu")
-    parser.add_argument("--repeats", type=int, default=10)
-    parser.add_argument("--seconds", type=float, default=math.inf)
+    parser.add_argument(
+        "--repeats", type=int, help="scores of each anchor (10), or times each known function runs (1)"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=math.inf, help="begin no further anchor score after these"
+    )
     parser.add_argument("--only", nargs="*", default=(), help="names of functions or tricks")
-    parser.add_argument("--beside", type=int, default=1)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--plain", action="store_true", help="time known functions without the harness too")
+    parser.add_argument("--beside", type=int, default=1, help="tricks scored at once")
+    parser.add_argument("--level", choices=[level.value for level in Level], help="confine workers this way")
+    parser.add_argument(
+        "--log", type=Path, default=Path(os.devnull), help="append each result here, a line each"
+    )
     given = parser.parse_args()
+    if given.what == "summary":
+        summarise(given.log)
+        return
+    level = force(given.level)
     changes: dict[str, Any] = {}
     if given.what == "cheats":
         from tests.cheats.triton_cumsum.small import DEVICE, HOST
 
         changes = dict(HOST if given.profile == "cpu" else DEVICE)
         if given.beside > 1:
-            from environments.kit.timing import gpu_state
+            from environments.kit.timing.bystanders import Bystanders
 
-            gpu_state.why_busy = lambda reader: None  # type: ignore[assignment]
+            Bystanders.why_busy = lambda self: None  # type: ignore[method-assign]
     bench = Bench(given.profile, changes)
     print(
-        f"confinement {confine.best_level().value}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}"
+        f"confinement {level.value}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}", flush=True
     )
+
+    def record(row: dict[str, Any]) -> None:
+        with given.log.open("a") as file:
+            file.write(json.dumps({"asked": level.value, **row}) + "\n")
+
     match given.what:
         case "anchors":
-            found = anchors(bench, given.repeats, given.seconds)
+            anchors(bench, given.repeats or 10, given.seconds, record)
         case "harness":
-            found = harness(bench, given.only)
+            harness(bench, given.only, given.repeats or 1, plain=given.plain, record=record)
         case _:
-            found = cheats(bench, given.beside, given.only)
-    if given.json:
-        given.json.write_text(json.dumps(found, indent=1))
+            cheats(bench, given.beside, given.only, record)
+
+
+def force(name: str | None) -> Level:
+    """Confine all workers of this process in the way asked for; end with an explanation where that is not possible."""
+    if name is None:
+        return confine.best_level()
+    level = Level(name)
+    if level not in confine.levels():
+        available = ", ".join(found.value for found in confine.levels())
+        sys.exit(f"workers cannot be confined by {name} here; possible: {available}")
+    confine.best_level = lambda: level
+    return level
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import msgspec
 
 from environments.contract import ScoreReport, ScoreStatus
 from sessions.audit.reviewing import read_reviews
-from sessions.host.closing import record_digest
+from sessions.host.digest import record_digest
 from sessions.record.events import Event, Interrupted, SessionClosed, SessionOpened, ShellClosed, ShellOpened
 from sessions.record.log import FIRST_PREV, LogDamaged, iter_chain, lines_of
 from sessions.record.signing import KEY_NAME, holds, public_key

@@ -11,6 +11,7 @@ import msgspec
 from sessions.clients.protocol import PARTICIPANT_METHODS, PROCTOR_METHODS, PROTOCOL, Fault, Refusal
 from sessions.host.commands import Commands
 from sessions.host.engine import Engine
+from sessions.host.proctoring import Proctoring
 from sessions.host.shells import Shells
 from sessions.record.events import ParticipantKind, PauseReason, UsageReported
 from sessions.record.state import Phase
@@ -25,6 +26,7 @@ class Dispatcher:
 
     def __init__(self, engine: Engine, shells: Shells, commands: Commands, *, proctor: bool) -> None:
         self._engine = engine
+        self._proctoring = Proctoring(engine.journal, engine.ending)
         self._shells = shells
         self._commands = commands
         self.proctor = proctor
@@ -161,18 +163,18 @@ class Dispatcher:
         return {"socket": str(await self._shells.open())}
 
     async def _credit(self, ms: int, why: str, by: str) -> Result:
-        self._engine.credit(_convert(ms, int, "ms"), _text(why, "why"), self._proctor_name(by))
+        self._proctoring.credit(_convert(ms, int, "ms"), _text(why, "why"), self._proctor_name(by))
         return await self._status()
 
     async def _correct(self, seq: int, what: str, why: str, by: str) -> Result:
-        self._engine.correct(_convert(seq, int, "seq"), what, why, self._proctor_name(by))
+        self._proctoring.correct(_convert(seq, int, "seq"), what, why, self._proctor_name(by))
         return {}
 
     async def _message(self, text: str, by: str) -> Result:
-        return {"number": self._engine.message(_text(text, "text"), self._proctor_name(by))}
+        return {"number": self._proctoring.message(_text(text, "text"), self._proctor_name(by))}
 
     async def _end(self, why: str, by: str) -> Result:
-        self._engine.end(_text(why, "why"), self._proctor_name(by))
+        self._proctoring.end(_text(why, "why"), self._proctor_name(by))
         return await self._status()
 
     async def _force_pause(self, by: str, reason: str = "proctor", note: str = "") -> Result:

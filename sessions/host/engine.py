@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 
-from environments.contract import ScoreStatus
 from sessions.clients.protocol import Fault, Refusal
-from sessions.host.closing import record_digest
+from sessions.host.ending import Ending
 from sessions.host.score_queue import ScoreQueue
 from sessions.host.snapshotting import Snapshotter
 from sessions.record.events import (
@@ -22,7 +20,6 @@ from sessions.record.events import (
     ClockResumed,
     ClockStarted,
     ConsentGiven,
-    CorrectionMade,
     DeadlineReached,
     HealthChanged,
     Heartbeat,
@@ -31,29 +28,23 @@ from sessions.record.events import (
     Interruptions,
     Light,
     MessageAcknowledged,
-    MessageSent,
     NoteWritten,
     Part,
     ParticipantKind,
     PauseReason,
     ScoreRequested,
     ScoringTime,
-    SessionClosed,
     SnapshotReason,
     Submitted,
     SurveyAnswered,
-    TimeCredited,
     UsageReported,
     WarningGiven,
 )
 from sessions.record.log import Journal
-from sessions.record.signing import KEY_NAME, public_key, sign
 from sessions.record.state import Phase, SessionState
 from sessions.record.store import Record
 
 HEARTBEAT_MS = 10_000
-SURVEY_MS = 3_600_000
-"""How long a finished session waits for its survey before it closes without."""
 LATE_MS = 30_000
 """A silence longer than this is an interruption."""
 LARGEST_USAGE = 10**12
@@ -70,11 +61,8 @@ class Engine:
         self.journal = journal
         self.snapshotter = snapshotter
         self.scores = scores
-        self._finishing: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
-        self.closed = asyncio.Event()
-        self.before_closing: Callable[[], Awaitable[None]] = _nothing
-        """Lets whoever else writes into the record end."""
+        self.ending = Ending(record, journal, snapshotter, scores, self.spawn)
 
     @property
     def state(self) -> SessionState:
@@ -86,7 +74,7 @@ class Engine:
         """Carry on from the log: note the interruption, take up what was left undone."""
         state = self.state
         if state.phase is Phase.CLOSED:
-            self.closed.set()
+            self.ending.closed.set()
             return
         if state.last_seq > 0 or self.journal.torn:
             self._note_interruption()
@@ -94,7 +82,7 @@ class Engine:
         if state.phase is Phase.OPENED and not state.scores:
             self.spawn(self._starting_score())
         if state.phase is Phase.FINISHING:
-            self._finish(SnapshotReason.DEADLINE if state.deadline_at else SnapshotReason.SUBMIT)
+            self.ending.begin(SnapshotReason.DEADLINE if state.deadline_at else SnapshotReason.SUBMIT)
 
     def _note_interruption(self, cause: InterruptionCause | None = None) -> None:
         now, last = self.journal.clock.now(), self.state.last
@@ -117,8 +105,7 @@ class Engine:
         """Look at the clock: heartbeat, warnings, deadline. Called about twice a second."""
         state = self.state
         now = self.journal.clock.now()
-        if self.finished and now.milliseconds_since(state.last) > SURVEY_MS:
-            self._finishing = self.spawn(self.close("the survey was not answered"))
+        self.ending.give_up_on_survey()
         if state.phase not in (Phase.RUNNING, Phase.PAUSED):
             return
         silence = now.milliseconds_since(state.last)
@@ -134,7 +121,7 @@ class Engine:
         remaining = state.remaining_ms(self.journal.clock.now())
         if remaining <= 0:
             self.journal.append(DeadlineReached())
-            self._finish(SnapshotReason.DEADLINE)
+            self.ending.begin(SnapshotReason.DEADLINE)
             return
         due = [
             minutes
@@ -233,11 +220,6 @@ class Engine:
         """Wait until the starting score is there."""
         await self._until(lambda: self.state.phase is not Phase.OPENED)
 
-    async def until_finished(self) -> None:
-        """Wait until the final score is there."""
-        if self._finishing is not None:
-            await asyncio.wait([self._finishing])
-
     async def diff(self, old: int, new: int) -> dict[str, Any]:
         """Return the difference between two snapshots, as plain values."""
         commits = [self._commit(number) for number in (old, new)]
@@ -335,14 +317,13 @@ class Engine:
         """End the work: freeze, final snapshot, final score."""
         self._require_phase("submit", Phase.RUNNING, Phase.PAUSED)
         self.journal.append(Submitted(), by)
-        self._finish(SnapshotReason.SUBMIT)
+        self.ending.begin(SnapshotReason.SUBMIT)
 
     def survey(self, answers: dict[str, str], by: str) -> None:
         if self.state.phase is not Phase.FINISHING:
             raise Refusal(f"the survey comes after submission; the session is {self.state.phase}")
         self.journal.append(SurveyAnswered(answers), by)
-        if self._finishing is not None and self._finishing.done():
-            self.spawn(self.close("survey answered"))
+        self.ending.survey_answered()
 
     def acknowledge(self, number: int, by: str) -> None:
         if not any(message.number == number for message in self.state.messages):
@@ -357,113 +338,11 @@ class Engine:
             )
         self.journal.append(report, by)
 
-    # --- what proctors do ---------------------------------------------------------------------------------
-
-    def credit(self, milliseconds: int, why: str, by: str) -> None:
-        """Give time back (positive) or take it (negative); never while nothing is left to change."""
-        if self.state.phase in (Phase.FINISHING, Phase.CLOSED):
-            raise Refusal("cannot credit time: the work is over")
-        if milliseconds == 0 or not why.strip():
-            raise Refusal(
-                "cannot credit time: it needs an amount other than 0 and a reason", Fault.BAD_PARAMETERS
-            )
-        self.journal.append(TimeCredited(milliseconds, why), by)
-
-    def correct(self, seq: int, what: str, why: str, by: str) -> None:
-        if not 0 <= seq <= self.state.last_seq:
-            raise Refusal(
-                f"cannot correct event {seq}: the log ends at {self.state.last_seq}", Fault.BAD_PARAMETERS
-            )
-        self.journal.append(CorrectionMade(seq, what, why), by)
-
-    def message(self, text: str, by: str) -> int:
-        number = len(self.state.messages) + 1
-        self.journal.append(MessageSent(number, text), by)
-        return number
-
-    def end(self, why: str, by: str) -> None:
-        """Stop the session whatever its phase; what is there stays."""
-        if self.state.phase is Phase.CLOSED:
-            raise Refusal("the session is closed already")
-        if self.state.phase is Phase.RUNNING:
-            self.journal.append(ClockPaused(PauseReason.PROCTOR, why), by)
-        self.spawn(self._end(f"ended by {by}: {why}"))
-
-    async def _end(self, reason: str) -> None:
-        await self.snapshotter.take(SnapshotReason.SUBMIT)
-        await self.scores.idle()
-        await self.close(reason)
-
-    # --- the end ------------------------------------------------------------------------------------------
-
-    def _finish(self, reason: SnapshotReason) -> None:
-        if self._finishing is None:
-            self._finishing = self.spawn(self._final_score(reason))
-
-    async def _final_score(self, reason: SnapshotReason) -> None:
-        """Snapshot, let running scorings end, score the final state unless it is scored already."""
-        final = next((s for s in self.state.snapshots if s.reason is reason), None)
-        if final is None:
-            final = await self.snapshotter.take(reason)
-        await self.scores.idle()
-        if not self._scored(final.tree):
-            number = len(self.state.scores)
-            self.journal.append(ScoreRequested(number, f"final state at {reason}", final.number))
-            self.scores.put(number, final)
-            await self.scores.idle()
-        if self.state.survey is not None or self.state.opened.participant_kind is ParticipantKind.AGENT:
-            await self.close(str(reason))
-
-    def _scored(self, tree: str | None) -> bool:
-        """Whether a finished scoring has judged exactly this tree."""
-        judged = {
-            row.snapshot
-            for row in self.state.scores
-            if row.status not in (None, ScoreStatus.INFRASTRUCTURE, ScoreStatus.CANCELLED)
-        }
-        return any(s.number in judged and s.tree == tree for s in self.state.snapshots)
-
-    async def close(self, reason: str) -> None:
-        """Write the last event: final figures and the digest of everything beside the log."""
-        await self.before_closing()
-        await self.snapshotter.tidy()
-        digest = await asyncio.to_thread(record_digest, self.record)
-        state = self.state
-        if state.phase is Phase.CLOSED:
-            return
-        counted = state.counted
-        body = SessionClosed(
-            elapsed_ms=state.elapsed_ms(self.journal.clock.now()),
-            counted_score=None if counted is None else counted.number,
-            raw=None if counted is None else counted.raw,
-            normalised=None if counted is None else counted.normalised,
-            digest=digest,
-            reason=reason,
-        )
-        self.journal.append(self._signed(body))
-        self.closed.set()
-
-    def _signed(self, body: SessionClosed) -> SessionClosed:
-        private = self.record.home / KEY_NAME
-        opened = self.state.opened
-        if opened.signer is None or not private.exists() or public_key(private) != opened.signer:
-            return body
-        return replace(body, signature=sign(private, opened.session, self.journal.head, body))
-
-    @property
-    def finished(self) -> bool:
-        """Whether only the survey is awaited."""
-        return self._finishing is not None and self._finishing.done() and self.state.phase is Phase.FINISHING
-
     def _require_phase(self, what: str, *phases: Phase) -> None:
         phase = self.state.phase
         if phase in phases:
             return
         raise Refusal(f"cannot {what}: {_WHY_NOT[phase]}")
-
-
-async def _nothing() -> None:
-    pass
 
 
 _WHY_NOT = {

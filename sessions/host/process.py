@@ -74,7 +74,7 @@ class Host:
         budget = opened.environment.profile(opened.profile).gateway
         self._gateway = None if budget is None else HostedGateway(record, self.journal, budget)
         scores.gateway = self._gateway
-        self.engine.before_closing = self._let_go
+        self.engine.ending.before_closing = self._let_go
         self._telemetry = TelemetryWatch(record.telemetry, self.work_tree, self._on_sample)
         self._activity = ActivityWatch(self.work_tree)
         self._ticks = 0
@@ -98,9 +98,9 @@ class Host:
         with contextlib.suppress(OSError):
             self._activity.start()
         ticking = asyncio.create_task(self._tick_forever())
-        waits = [asyncio.create_task(event.wait()) for event in (stop, self.engine.closed)]
+        waits = [asyncio.create_task(event.wait()) for event in (stop, self.engine.ending.closed)]
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        if self.engine.closed.is_set():
+        if self.engine.ending.closed.is_set():
             await self._linger(stop)
         ticking.cancel()
         await self._shut_down()

@@ -79,7 +79,7 @@ async def test_a_session_whose_budget_ran_out_while_nobody_looked_ends_at_the_bu
     bench.clock.advance(9 * 3600)
     bench.start()
     bench.engine.tick()
-    await bench.engine.until_finished()
+    await bench.engine.ending.until_finished()
     if credited(bench):
         assert bench.journal.state.phase is Phase.RUNNING
     else:

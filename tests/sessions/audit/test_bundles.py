@@ -20,9 +20,9 @@ async def closed(tmp_path: Path) -> Record:
     (bench.work / "weights.bin").write_bytes(bytes(9 * 1024 * 1024))
     await bench.scored("first")
     bench.engine.submit(ME)
-    await bench.engine.until_finished()
+    await bench.engine.ending.until_finished()
     bench.engine.survey({}, ME)
-    await bench.engine.closed.wait()
+    await bench.engine.ending.closed.wait()
     await bench.die()
     return bench.record
 

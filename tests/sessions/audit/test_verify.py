@@ -31,9 +31,9 @@ async def closed(tmp_path: Path) -> Record:
     bench.clock.advance(60)
     bench.write("1.2")
     bench.engine.submit(ME)
-    await bench.engine.until_finished()
+    await bench.engine.ending.until_finished()
     bench.engine.survey({}, ME)
-    await bench.engine.closed.wait()
+    await bench.engine.ending.closed.wait()
     await bench.die()
     return bench.record
 

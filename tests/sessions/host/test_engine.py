@@ -6,6 +6,7 @@ import pytest
 
 from environments.contract import CheckReport, Problem, ScoreReport, ScoreStatus
 from sessions.clients.protocol import Refusal
+from sessions.host.proctoring import Proctoring
 from sessions.host.scoring import Answer
 from sessions.record.events import (
     Breaks,
@@ -199,11 +200,11 @@ async def test_warnings_come_once_each_and_the_deadline_ends_in_a_final_score(ma
         bench.engine.tick()
     assert bench.journal.state.warnings == (15, 5, 1)
     assert bench.journal.state.phase is Phase.FINISHING
-    await bench.engine.until_finished()
+    await bench.engine.ending.until_finished()
     final = bench.journal.state.scores[-1]
     assert final.raw is None or final.number == 0  # the tree never changed: the starting score is its score
     bench.engine.survey({"difficulty": "hard"}, ME)
-    await bench.engine.closed.wait()
+    await bench.engine.ending.closed.wait()
     assert bench.journal.state.closed is not None
     assert bench.journal.state.closed.elapsed_ms == 20 * MINUTE
 
@@ -215,13 +216,13 @@ async def test_submit_scores_the_final_state_and_the_survey_closes(make: Make) -
     bench.write("final")
     bench.engine.submit(ME)
     bench.write("after the end")
-    await bench.engine.until_finished()
+    await bench.engine.ending.until_finished()
     state = bench.journal.state
     assert state.scores[-1].raw == 1.0
     final = next(s for s in state.snapshots if s.reason is SnapshotReason.SUBMIT)
     assert state.scores[-1].commit == final.commit
     bench.engine.survey({}, ME)
-    await bench.engine.closed.wait()
+    await bench.engine.ending.closed.wait()
     assert bench.journal.state.phase is Phase.CLOSED
     assert bench.record.closed()
 
@@ -231,13 +232,13 @@ async def test_a_survey_that_nobody_answers_keeps_no_session_open(make: Make) ->
     await bench.running()
     bench.write("final")
     bench.engine.submit(ME)
-    await bench.engine.until_finished()
+    await bench.engine.ending.until_finished()
     bench.clock.advance(3000)
     bench.engine.tick()
     assert bench.journal.state.phase is Phase.FINISHING
     bench.clock.advance(700)
     bench.engine.tick()
-    await bench.engine.closed.wait()
+    await bench.engine.ending.closed.wait()
     assert bench.journal.state.closed is not None
     assert bench.journal.state.closed.reason == "the survey was not answered"
 
@@ -247,7 +248,7 @@ async def test_an_agents_session_closes_without_a_survey(make: Make) -> None:
     await bench.running()
     bench.write("final")
     bench.engine.submit("agent")
-    await asyncio.wait_for(bench.engine.closed.wait(), 10)
+    await asyncio.wait_for(bench.engine.ending.closed.wait(), 10)
     assert bench.journal.state.closed is not None
     assert bench.journal.state.closed.raw == 1.0
 
@@ -259,7 +260,7 @@ async def test_a_host_that_dies_while_finishing_finishes_when_it_comes_back(make
     bench.engine.submit("agent")
     await bench.die()
     bench.start()
-    await asyncio.wait_for(bench.engine.closed.wait(), 10)
+    await asyncio.wait_for(bench.engine.ending.closed.wait(), 10)
     assert bench.journal.state.closed is not None
     assert bench.journal.state.closed.raw == 1.0
 
@@ -279,11 +280,11 @@ async def test_credit_gives_time_back_with_who_and_why(make: Make) -> None:
     bench = make()
     await bench.running()
     bench.clock.advance(600)
-    bench.engine.credit(5 * MINUTE, "network was down", "proctor ann")
+    Proctoring(bench.journal, bench.engine.ending).credit(5 * MINUTE, "network was down", "proctor ann")
     assert bench.journal.state.elapsed_ms(bench.clock.now()) == 5 * MINUTE
     assert bench.journal.state.credits[0][1] == "proctor ann"
     with pytest.raises(Refusal, match="reason"):
-        bench.engine.credit(1000, " ", "proctor ann")
+        Proctoring(bench.journal, bench.engine.ending).credit(1000, " ", "proctor ann")
 
 
 async def test_a_suspended_machine_is_an_interruption_that_counts_by_policy(make: Make) -> None:

@@ -74,9 +74,9 @@ async def test_keyframes_made_after_closing_change_no_digest_and_travel_in_no_bu
     bench.engine.journal.append(ShellOpened(1, "sh", 101))
     bench.engine.journal.append(ShellClosed(1, 101, 0, figures.output_bytes, figures.sha256))
     bench.engine.submit(ME)
-    await bench.engine.until_finished()
+    await bench.engine.ending.until_finished()
     bench.engine.survey({}, ME)
-    await bench.engine.closed.wait()
+    await bench.engine.ending.closed.wait()
     await bench.die()
     assert build_keyframes(folder) > 0
     assert verify(bench.record).problems == ()
