@@ -8,17 +8,27 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
 import yaml
 
+from environments import registry
 from environments.optimize_llm_foundry import options as lines
 from environments.optimize_llm_foundry.base_model import make_base_model
-from environments.optimize_llm_foundry.result import distance, read_weights
+from environments.optimize_llm_foundry.result import check_config, distance, read_weights
 from environments.optimize_llm_foundry.rows import odd_rows, to_jsonl
-from environments.optimize_llm_foundry.settings import Model
+from environments.optimize_llm_foundry.runs import Job, Ran, Sandbox
+from environments.optimize_llm_foundry.runs import run as sandboxed_run
+from environments.optimize_llm_foundry.settings import Model, decode_settings
+from environments.sealing import PUBLIC_PASSPHRASE, unseal
+from environments.worker import Level, confine
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig
+
+REFERENCE = registry.find("optimize_llm_foundry").folder / "protected" / "reference.sealed"
 
 TINY = Model(width=16, layers=2, heads=2, feed_forward=24, positions=64)
 SMALL_RUN = {
@@ -97,6 +107,90 @@ def test_a_model_from_the_hub_with_its_own_head_is_trained_in_bf16_and_keeps_its
     found = read_weights(root / "trained_model")
     assert "lm_head.weight" in found
     assert {weight.dtype for weight in found.values()} == {torch.bfloat16}
+
+
+def hub_model(folder: Path, words: Path, config: PretrainedConfig) -> Path:
+    """Write a model of any architecture as the hub lays it out: bf16, no tie between input and output."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    torch.manual_seed(5)
+    AutoModelForCausalLM.from_config(config).to(torch.bfloat16).save_pretrained(folder)
+    AutoTokenizer.from_pretrained(words).save_pretrained(folder)
+    return folder
+
+
+def architectures() -> dict[str, PretrainedConfig]:
+    """Return small kinds of what the hub holds: the paper's (a Llama with stretched positions), and another's."""
+    from transformers import GPTNeoXConfig, LlamaConfig
+
+    sizes = {
+        "vocab_size": 4096, "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "max_position_embeddings": 64, "bos_token_id": 0, "eos_token_id": 0,
+        "tie_word_embeddings": False,
+    }  # fmt: skip
+    stretched = {"rope_type": "linear", "factor": 4.0, "rope_theta": 100000.0}
+    return {
+        "llama": LlamaConfig(**sizes, num_key_value_heads=2, rope_parameters=stretched),
+        "gpt_neox": GPTNeoXConfig(**sizes, hidden_dropout=0.0, attention_dropout=0.0),
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("kind", ["llama", "gpt_neox"])
+def test_the_sealed_reference_and_two_processes_of_the_starter_agree_on_a_model_of_the_hub(
+    tmp_path: Path, kind: str
+) -> None:
+    make_base_model(tmp_path / "words", TINY)
+    base = hub_model(tmp_path / "base", tmp_path / "words", architectures()[kind])
+    started = lay_out(tmp_path / "two", base, "gpu", learning_rate=0.01)
+    (started / "finetune.sh").write_text((started / "finetune.sh").read_text().replace('"$cards"', "2"))
+    run(started)
+    for processes in (1, 2):
+        root = lay_out(tmp_path / f"reference-{processes}", base, "gpu", learning_rate=0.01)
+        unseal(REFERENCE, root, PUBLIC_PASSPHRASE)
+        run(root, f"FAST_PROCESSES={processes} bash finetune.sh")
+        assert {w.dtype for w in read_weights(root / "trained_model").values()} == {torch.bfloat16}
+        # What is stored is rounded to bf16, which hides most differences and makes a few large.
+        assert apart(root, started, base) < 1e-3
+        check_config(root / "trained_model", base)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_sealed_reference_trains_like_the_starter_on_one_process_and_two(tmp_path: Path) -> None:
+    make_base_model(tmp_path / "base", TINY)
+    started = lay_out(tmp_path / "started", tmp_path / "base", "cpu")
+    run(started)
+    for processes in (1, 2):
+        root = lay_out(tmp_path / f"reference-{processes}", tmp_path / "base", "cpu")
+        unseal(REFERENCE, root, PUBLIC_PASSPHRASE)
+        run(root, f"FAST_PROCESSES={processes} bash finetune.sh")
+        assert apart(root, started, tmp_path / "base") < 1e-4
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.skipif(
+    confine.best_level() not in (Level.SANDBOX, Level.SANDBOX_ACCOUNT), reason="needs bubblewrap"
+)
+def test_several_processes_find_each_other_in_the_sandbox_as_cards_would(tmp_path: Path) -> None:
+    make_base_model(tmp_path / "base", TINY)
+    whole = registry.find("optimize_llm_foundry").spec.profile("gpu")
+    settings = decode_settings(whole.settings)
+    script = tmp_path / "script"
+    script.mkdir()
+    for name, source in lines.starter_files(settings).items():
+        shutil.copyfile(source, script / name)
+    (script / "finetune.sh").write_text((script / "finetune.sh").read_text().replace('"$cards"', "2"))
+    options = {**lines.starter_options(settings), **SMALL_RUN}
+    (tmp_path / "run").mkdir()
+    ran = sandboxed_run(
+        script, tmp_path / "run", Job(options, to_jsonl(odd_rows(3)), tmp_path / "base"),
+        Sandbox(whole.limits, settings, ()), 300.0, lambda _progress: None,
+    )  # fmt: skip
+    assert isinstance(ran, Ran), ran
+    assert ran.confinement.network == "none"
 
 
 def module(root: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> Any:
