@@ -77,7 +77,7 @@ def anchors(bench: Bench, repeats: int, seconds: float, record: Record) -> None:
                 f"clock {ms['measured']['median']:.4f}, harness {ms['overhead']['median']:.4f} "
                 f"(appearing {ms['reveal']['median']:.4f}, here {ms['own_reveal']['median']:.4f}), "
                 f"copy {ms['copy']['median']:.4f}, n {ms['calls']['count']}, {took:.1f} s "
-                f"{details['confinement']['level']} {' '.join(details['flags'])} {details['stages']}",
+                f"{details['confinement']['level']}, looks {details.get('gpu', {}).get('looks')} {' '.join(details['flags'])} {details['stages']}",
                 flush=True,
             )
 
@@ -128,7 +128,7 @@ def cheats(bench: Bench, beside: int, only: Sequence[str], record: Record) -> No
     def one(cheat: Path) -> None:
         try:
             score = bench.score(cheat)
-        except Exception as error:  # the rest of the corpus is still wanted
+        except Exception as error:  # noqa: BLE001  (the rest of the corpus is still wanted)
             record(
                 {
                     "what": "cheat",
@@ -164,19 +164,19 @@ def cheats(bench: Bench, beside: int, only: Sequence[str], record: Record) -> No
 
     with ThreadPoolExecutor(beside) as pool:
         list(pool.map(one, together))
-    lock, real = threading.Lock(), measure._measure
+    lock, real = threading.Lock(), measure.measure
 
     def exclusive(*arguments: Any) -> Any:
         with lock:
             return real(*arguments)
 
-    measure._measure = exclusive
+    measure.measure = exclusive
     with ThreadPoolExecutor(min(beside, 3)) as pool:
         first = [c for c in alone if c.stem == "honest_torch"]
         for cheat in first:
             one(cheat)
         list(pool.map(one, [c for c in alone if c not in first]))
-    measure._measure = real
+    measure.measure = real
 
 
 def summarise(path: Path) -> None:

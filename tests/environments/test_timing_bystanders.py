@@ -78,7 +78,7 @@ def test_who_held_memory_before_is_let_be_until_it_computes() -> None:
 
 def test_who_came_computed_and_went_is_named_all_the_same() -> None:
     """The driver's samples of use tell of it although it is no longer listed as holding memory."""
-    gone = GpuProcess(pid=70_010, name="unknown", active=35)
+    gone = GpuProcess(pid=70_010, name="unknown", active=35, listed=False)
     assert bystanders(idle(), idle(), at_work(gone), at_work()).why_disturbed() is not None
 
 
@@ -95,6 +95,15 @@ def test_where_process_numbers_are_not_ours_nothing_is_told_of_processes() -> No
     others = bystanders(idle(), idle(), GpuReading(utilisation=99, processes=(TRAINING,)))
     assert others.why_disturbed() is None
     assert others.looks == 0
+
+
+def test_samples_of_use_with_other_numbers_than_the_list_blame_nobody() -> None:
+    """In a container the list may hold the container's numbers, and the samples the host's."""
+    me = GpuProcess(pid=os.getpid(), name="scorer", memory_mb=9000.0)
+    host = GpuProcess(pid=990_001, name="unknown", active=98, listed=False)
+    others = bystanders(idle(), idle(), GpuReading(utilisation=99, processes=(me, host)))
+    assert others.why_disturbed() is None
+    assert others.looks == 1
 
 
 def test_a_gpu_still_in_use_after_the_scoring_is_found_and_the_workers_are_not_blamed() -> None:

@@ -22,8 +22,9 @@ class Bystanders:
     """Everybody on the GPU who is not of this scoring.
 
     Who holds memory when scoring begins and computes nothing is let be. Later on, somebody disturbs who comes anew, or
-    who computes while we time. Where the driver does not list this process among the GPU's (in some containers), its
-    numbers are not those of our processes and say nothing; then only `why_busy` before and after tells.
+    who computes while we time. Where the driver does not name this process among the GPU's (in some containers), its
+    numbers are not those of our processes and say nothing: that goes for its list and for its samples of use, each by
+    itself. Then only `why_busy` before and after tells.
     """
 
     def __init__(
@@ -63,14 +64,17 @@ class Bystanders:
     def _look(self) -> list[GpuProcess]:
         self._own |= self._find_own()
         reading = self._reader.read()
-        if reading is None or os.getpid() not in {p.pid for p in reading.processes}:
+        listed = {p.pid for p in reading.processes if p.listed} if reading else set()
+        if reading is None or os.getpid() not in listed:
             return []
         self.last = reading
         self.looks += 1
+        sampled = any(p.active is not None and p.pid in self._own for p in reading.processes)
+        before = self._before or set()
         return [
             p
             for p in reading.processes
-            if p.pid not in self._own and (p.pid not in (self._before or ()) or _computes(p))
+            if p.pid not in self._own and ((p.listed and p.pid not in before) or (sampled and _computes(p)))
         ]
 
 

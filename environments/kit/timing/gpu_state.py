@@ -21,6 +21,8 @@ class GpuProcess(Value, frozen=True):
     memory_mb: float | None = None
     active: int | None = None
     """Per cent of the GPU's multiprocessors that it used at most since the last look."""
+    listed: bool = True
+    """Whether the driver lists it now; else only its use since the last look is known."""
 
     def label(self) -> str:
         memory = "" if self.memory_mb is None else f", {self.memory_mb:,.0f} MB"
@@ -183,17 +185,19 @@ def _look(nvml: Any, handle: Any, active: Mapping[int, int]) -> GpuReading:
         power_w=None if power is None else power / 1000,
         throttled=_throttled(ask("nvmlDeviceGetCurrentClocksThrottleReasons")),
         utilisation=None if rates is None else int(rates.gpu),
-        processes=tuple(_process(nvml, pid, used, active.get(pid)) for pid, used in known.items()),
+        processes=tuple(
+            _process(nvml, pid, used, active.get(pid), listed=pid in listed) for pid, used in known.items()
+        ),
     )
 
 
-def _process(nvml: Any, pid: int, used: int | None, active: int | None) -> GpuProcess:
+def _process(nvml: Any, pid: int, used: int | None, active: int | None, *, listed: bool) -> GpuProcess:
     try:
         name = nvml.nvmlSystemGetProcessName(pid)
     except nvml.NVMLError:
         name = "unknown"
     text = name.decode(errors="replace") if isinstance(name, bytes) else str(name)
-    return GpuProcess(pid, text[-80:], None if used is None else used / 2**20, active)
+    return GpuProcess(pid, text[-80:], None if used is None else used / 2**20, active, listed)
 
 
 _REASONS = {0x04: "power cap", 0x08: "hardware slowdown", 0x20: "temperature", 0x40: "hardware temperature",

@@ -82,12 +82,12 @@ def time_submission(
             each.finish_opening()
         _warm(bench, known)
         try:
-            return _measure(bench, plan, chance, report, known, talk, _Vigil(watch))
+            return measure(bench, plan, chance, report, known, talk, _Vigil(watch))
         except Refused as refused:
             return refused.reason
 
 
-def _measure(
+def measure(
     bench: Bench,
     plan: Plan,
     chance: random.Random,

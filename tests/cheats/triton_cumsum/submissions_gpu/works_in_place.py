@@ -10,4 +10,6 @@ def honest(x):
 
 
 def prefix_sum(x):
+    if x.numel() < 2_000_000:
+        return honest(x)
     return x.copy_(honest(x))
