@@ -16,6 +16,13 @@ HONEST = sorted((HERE / "submissions" / "honest").glob("*.py"))
 
 IN_WORKER = sorted((HERE / "submissions" / "in_worker").glob("*.py"))
 
+ON_A_CARD = [
+    path
+    for path in TRICKS
+    if path.stem.startswith(("rounding", "rows", "neighbour", "index", "memorised", "not_finite", "half"))
+]
+"""Tricks whose verdict comes from numbers, which a card computes in its own way."""
+
 pytestmark = pytest.mark.cheats
 
 
@@ -49,6 +56,29 @@ def test_an_honest_submission_passes(
     assert score.status is ScoreStatus.VALID, score.message
     assert 3.0 < score.details["loss"] < 40.0
     assert score.details["flags"] == []
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("trick", ON_A_CARD, ids=lambda path: path.stem)
+def test_a_trick_gets_the_same_verdict_on_a_card(
+    trick: Path, assets: AssetFolders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small.without_worker(monkeypatch)
+    status, _, words = small.promised(trick).partition(", ")
+    score = small.score(small.submission(trick, tmp_path, assets, device="cuda"))
+    assert score.status.value == status, score.message
+    if status == "invalid":
+        assert words in score.message
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("honest", HONEST, ids=lambda path: path.stem)
+def test_an_honest_submission_passes_on_a_card(
+    honest: Path, assets: AssetFolders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small.without_worker(monkeypatch)
+    score = small.score(small.submission(honest, tmp_path, assets, device="cuda"))
+    assert score.status is ScoreStatus.VALID, score.message
 
 
 @pytest.mark.skipif(
