@@ -146,7 +146,8 @@ def _rehearse(settings: MlmSettings) -> None:
     """
     import torch
 
-    from environments.restricted_mlm import evaluate, rules  # noqa: F401
+    from environments.restricted_mlm import losses, rules  # noqa: F401
+    from environments.restricted_mlm.device import ready_device
     from environments.restricted_mlm.graph import FORMAT, INPUT, Graph, Node, Ref
 
     table = torch.zeros(settings.vocabulary, 8)
@@ -155,8 +156,7 @@ def _rehearse(settings: MlmSettings) -> None:
         Node("y", "aten.linear.default", [Ref("x"), Ref("w")]),
     ]
     rules.inspect_graph(Graph(FORMAT, {"w": "w"}, nodes, "y"), {"w": table}, settings)
-    if settings.device != "cpu" and torch.cuda.is_available():
-        torch.zeros(1, device=settings.device)
+    torch.zeros(1, device=ready_device(settings.device, "rehearsal"))
 
 
 def _report(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -348,6 +350,35 @@ def test_prepare_does_nothing_twice_and_repairs_what_is_damaged(
     assert scoring.read_bytes() == before
 
 
+@pytest.mark.slow
+def test_fresh_training_keeps_the_old_weights_and_a_changed_model_is_told_to_start_fresh(
+    tmp_path: Path,
+) -> None:
+    places = small.small_assets(tmp_path / "assets")
+    tree = tmp_path / "tree"
+    shutil.copytree(places.public, tree / "data")
+    for source in (places.public / "task.json", STARTER / "model.py", STARTER / "train.py"):
+        shutil.copyfile(source, tree / source.name)
+
+    def train(*options: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "train.py", "--tokens", "1024", "--device", "cpu", *options]
+        return subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
+
+    assert train("--fresh").returncode == 0
+    first = (tree / "model.safetensors").read_bytes()
+    again = train("--fresh", "--seed", "2")
+    assert "now model-old1.safetensors" in again.stdout, again.stderr
+    assert (tree / "model-old1.safetensors").read_bytes() == first
+    assert (tree / "model.safetensors").read_bytes() != first
+
+    model = (tree / "model.py").read_text()
+    (tree / "model.py").write_text(model.replace("WIDTH = 32", "WIDTH = 16"))
+    refused = train()
+    assert refused.returncode != 0
+    assert "python train.py --fresh" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
 def test_the_starter_scores_through_the_real_worker(tmp_path: Path) -> None:
     places = small.small_assets(tmp_path / "assets")
     given = small.submission(STARTER / "model.py", tmp_path, places)
@@ -355,9 +386,6 @@ def test_the_starter_scores_through_the_real_worker(tmp_path: Path) -> None:
     (given.root / "make.py").write_text(
         "from model import *\nfrom safetensors.torch import save_file\nsave_file(Model().half().state_dict(), WEIGHTS)\n"
     )
-    import subprocess
-    import sys
-
     text = (given.root / "model.py").read_text()
     assert "get_trained_model" in text
     subprocess.run([sys.executable, "make.py"], cwd=given.root, check=True)
