@@ -196,14 +196,22 @@ def _every_process() -> list[int]:
 
 
 def _is_zombie(pid: int) -> bool:
-    fields = _stat_fields(pid)
-    return not fields or fields[0] in ("Z", "X")
+    return _thread_states(pid) <= {"Z", "X"}
 
 
 def _is_still(pid: int) -> bool:
     """Whether a process is stopped or dead: it computes nothing."""
-    fields = _stat_fields(pid)
-    return not fields or fields[0] in ("T", "t", "Z", "X")
+    return _thread_states(pid) <= {"T", "t", "Z", "X"}
+
+
+def _thread_states(pid: int) -> set[str]:
+    """Return the states of all threads; a process whose first one has ended looks dead and may run on."""
+    states = set()
+    with contextlib.suppress(OSError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            with contextlib.suppress(OSError):
+                states.add((task / "stat").read_text().rpartition(")")[2].split()[0])
+    return states
 
 
 def _born(pid: int) -> str:

@@ -204,27 +204,43 @@ def test_a_frozen_worker_computes_nothing(bench: HostBench, job: Callable[[str],
             worker.thaw()
 
 
-def test_a_chain_of_short_lived_processes_is_frozen_too(
-    bench: HostBench, job: Callable[[str], WorkerJob]
+CHAIN = """
+def hide(out):
+    while True:
+        out[0, 0] = os.getpid()
+        if os.fork():
+            os._exit(0)
+"""
+FIRST_THREAD_ENDED = """
+def count(out):
+    for number in itertools.count():
+        out[0, 0] = number
+
+def hide(out):
+    threading.Thread(target=count, args=(out,)).start()
+    libc.syscall(60, 0)
+"""
+HIDING = """
+import ctypes, itertools, os, threading
+libc = ctypes.CDLL(None)
+begun = []
+{how}
+def scale(x, factor, out):
+    for _ in range(0 if begun else 4):
+        if os.fork() == 0:
+            os.setsid()
+            hide(out)
+    begun.append(1)
+    return out
+"""
+
+
+@pytest.mark.parametrize("how", [CHAIN, FIRST_THREAD_ENDED], ids=["chain", "first-thread-ended"])
+def test_processes_that_look_dead_are_frozen_too(
+    bench: HostBench, job: Callable[[str], WorkerJob], how: str
 ) -> None:
-    """Each is gone before its state is read; what it started goes on, unless one looks until nothing changes."""
-    chain = (
-        "import os\n"
-        "begun = []\n"
-        "def follow(out):\n"
-        "    while True:\n"
-        "        out[0, 0] = os.getpid()\n"
-        "        if os.fork():\n"
-        "            os._exit(0)\n"
-        "def scale(x, factor, out):\n"
-        "    for _ in range(0 if begun else 4):\n"
-        "        if os.fork() == 0:\n"
-        "            os.setsid()\n"
-        "            follow(out)\n"
-        "    begun.append(1)\n"
-        "    return out\n"
-    )
-    with open_worker(job(chain)) as worker:
+    """Each of a chain is gone before its state is read; a process whose first thread has ended looks like a corpse."""
+    with open_worker(job(HIDING.format(how=how))) as worker:
         for do in ("open", "load"):
             worker.ask({"do": do, "layout": bench.layout.as_json(), "device": "cpu"}, {})
         bench.interval(worker, [bench.workload.timed], 5.0)
