@@ -44,10 +44,12 @@ What is promised, and how:
 - *No warm-ups to detect.* Their number is drawn anew each time, they are compared, and checks of full size come among
   the timed calls.
 - *What the harness costs is known.* A copy runs through the same harness in a worker of ours (before and after, when no
-  code of the submission's runs; or in turn with it, while it is frozen). Both figures are in the details.
-- *Too fast is marked.* A result below a copy's time carries the flag `faster-than-a-copy`.
+  code of the submission's runs; or in turn with it, while it is frozen). Both figures are in the details, and so is the
+  uncertainty of what is left. How inputs' appearing is taken off stands in `cost`.
+- *Too fast is marked.* A result below a copy's time carries the flag `faster-than-a-copy`; others stand in `outcome`.
 
-On a GPU, call `gpu_state.why_busy` first and report its sentence as `infrastructure`. `spread` has the statistics for
+On a GPU, make `bystanders.Bystanders`: report the sentence of its `why_busy` as `infrastructure`, before making the bench and
+after closing it, and hand its `why_disturbed` to `time_submission` as `watch`. `spread` has the statistics for
 environments that time whole programs: `Spread`, `quietest`, and `ratio` for runs taken in turn with a yardstick.
 
 Several calls of one interval (`slots`) are not waited for one by one, as in any loop on a GPU; on the host use one slot.
