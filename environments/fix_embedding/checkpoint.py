@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from environments.contract import Problem
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from torch import Tensor
 
 DTYPE = "F16"
@@ -34,7 +36,16 @@ class CheckpointRefused(Exception):
 
 
 def read_checkpoint(root: Path, name: str, layout: Layout, head: str | None = None) -> dict[str, Tensor]:
-    """Return the tensors of `root/name`, in float16, owning their memory.
+    """Return what `read_arrays` does, as tensors."""
+    import torch
+
+    return {key: torch.from_numpy(array) for key, array in read_arrays(root, name, layout, head).items()}
+
+
+def read_arrays(
+    root: Path, name: str, layout: Layout, head: str | None = None
+) -> dict[str, NDArray[np.float16]]:
+    """Return the tensors of `root/name`, in float16, owning their memory; needs no torch.
 
     The file is opened once, without following links, and read whole: nobody can change it between its check and its use.
 
@@ -45,23 +56,24 @@ def read_checkpoint(root: Path, name: str, layout: Layout, head: str | None = No
     Raises:
         CheckpointRefused: with what to do about it.
     """
-    import torch
+    import numpy as np
 
     content = _read_whole(root, name, _content_bytes(layout) + _SLACK)
     header, start = _header(content, name)
     spans = _spans(header, layout, name, head, len(content) - start)
-    tensors = {}
+    arrays = {}
     for key, begin in spans.items():
         shape = layout[key]
-        count = _count(shape)
-        flat = torch.frombuffer(content, dtype=torch.float16, count=count, offset=start + begin)
-        if not bool(torch.isfinite(flat).all()):
+        flat: NDArray[np.float16] = np.frombuffer(
+            content, dtype="<f2", count=_count(shape), offset=start + begin
+        )
+        if not np.isfinite(flat).all():
             raise _refuse(
                 f"{name}: tensor {key} holds NaN or infinity",
                 "float16 ends at 65504: look for a diverged training run, or for numbers too large to be halved",
             )
-        tensors[key] = flat.reshape(shape)
-    return tensors
+        arrays[key] = flat.reshape(shape)
+    return arrays
 
 
 def _read_whole(root: Path, name: str, most: int) -> bytearray:

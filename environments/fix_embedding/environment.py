@@ -55,6 +55,7 @@ class FixEmbedding:
     def prepare(self, request: PrepareRequest, report: ReportProgress) -> None:
         """Make the token files and lay out the damaged model and the helper; leave the seeds beside the protected files."""
         from environments.fix_embedding.corpus import prepare_corpus, shipped_vocabulary
+        from environments.fix_embedding.networks import LAYOUT_FILE, Layout, network_of
         from environments.kit.tokens import write_whole
 
         settings = decode_settings(request.profile.settings)
@@ -71,6 +72,8 @@ class FixEmbedding:
             from environments.fix_embedding.pretrained import prepare_pretrained
 
             record, task = prepare_pretrained(folders, settings, keys, report)
+        large = network_of(settings.family, task["large"])
+        write_whole(folders.protected / LAYOUT_FILE, msgspec.json.encode(Layout(large.layout, large.head)))
         task |= {"length": settings.length, "text_bytes_per_token": record.text_bytes_per_token}
         write_whole(folders.public / TASK, json.dumps(task, indent=2).encode() + b"\n")
 
@@ -91,13 +94,13 @@ class FixEmbedding:
 
     def check(self, submission: Submission) -> CheckReport:
         """Read the checkpoint and compare it with the layout; computes no loss."""
-        from environments.fix_embedding.checkpoint import CheckpointRefused, read_checkpoint
-        from environments.fix_embedding.networks import network_of, read_task
+        from environments.fix_embedding.checkpoint import CheckpointRefused, read_arrays
+        from environments.fix_embedding.networks import read_layout
 
-        settings = decode_settings(submission.profile.settings)
-        network = network_of(settings.family, read_task(submission.assets.public)["large"])
+        settings, assets = decode_settings(submission.profile.settings), submission.assets
+        layout = read_layout(settings.family, assets.public, assets.protected)
         try:
-            tensors = read_checkpoint(submission.root, DELIVERABLE, network.layout, network.head)
+            tensors = read_arrays(submission.root, DELIVERABLE, layout.tensors, layout.head)
         except CheckpointRefused as refused:
             return CheckReport(problems=(refused.problem,))
         return CheckReport(

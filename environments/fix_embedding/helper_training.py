@@ -43,9 +43,11 @@ def train_helper(
     tokens = read_tokens(tokens_file)
     chance = torch.Generator().manual_seed(_SEED)
     steps = max(1, settings.pretrained.helper_tokens // (_ROWS * settings.length))
-    optimiser = torch.optim.AdamW(model.parameters(), lr=_RATE, betas=(0.9, 0.98), weight_decay=0.1)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, _RATE, total_steps=steps + 1, pct_start=0.05)
     kind = torch.device(settings.device).type
+    optimiser = torch.optim.AdamW(
+        model.parameters(), lr=_RATE, betas=(0.9, 0.98), weight_decay=0.1, fused=kind == "cuda"
+    )
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, _RATE, total_steps=steps + 1, pct_start=0.05)
     for step in range(steps):
         starts = torch.randint(len(tokens) - settings.length, (_ROWS,), generator=chance).tolist()
         cut = [torch.from_numpy(tokens[s : s + settings.length + 1].astype("int64")) for s in starts]

@@ -17,6 +17,17 @@ if TYPE_CHECKING:
     from environments.kit.minigpt.network import MiniGPT
 
 TASK_FILE = "task.json"
+LAYOUT_FILE = "layout.json"
+"""Beside the protected files: `Layout`, so that a check needs neither torch nor `transformers`."""
+
+
+class Layout(msgspec.Struct, frozen=True):
+    """What a checkpoint of the large model must hold."""
+
+    tensors: dict[str, tuple[int, ...]]
+    """Name -> shape."""
+    head: str
+    """What an untied output matrix would be called."""
 
 
 class Network(msgspec.Struct, frozen=True):
@@ -91,6 +102,19 @@ def read_task(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise AssetsMissing(f"{folder / TASK_FILE} cannot be read ({error}); run prepare again") from error
     return task
+
+
+def read_layout(family: Family, public: Path, protected: Path) -> Layout:
+    """Return the layout that `prepare` wrote, or that of the network itself where an older one wrote none."""
+    try:
+        return msgspec.json.decode((protected / LAYOUT_FILE).read_bytes(), type=Layout)
+    except FileNotFoundError:
+        network = network_of(family, read_task(public)["large"])
+        return Layout(network.layout, network.head)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise AssetsMissing(
+            f"{protected / LAYOUT_FILE} cannot be read ({error}); run prepare again"
+        ) from error
 
 
 def require_device(device: str) -> None:

@@ -37,7 +37,7 @@ class Small:
 
     def reference(self) -> bytes:
         archive = self.found.folder / "protected" / "reference.sealed"
-        return open_sealed(archive, PUBLIC_PASSPHRASE)["model.safetensors"]
+        return open_sealed(archive, PUBLIC_PASSPHRASE)["cpu/model.safetensors"]
 
     def submission(self, root: Path, scratch: Path, *, whole: bool = False, **changes: object) -> Submission:
         root.mkdir(parents=True, exist_ok=True)
