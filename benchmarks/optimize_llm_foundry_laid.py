@@ -25,6 +25,8 @@ from environments.optimize_llm_foundry.settings import FoundrySettings, decode_s
 SLUG = "optimize_llm_foundry"
 SCRIPT = "script"
 """Name, in place of a variant's, of the untouched script."""
+TRACED = "PS4='+at $EPOCHREALTIME '; set -x; . ./finetune.sh"
+"""Bash takes no PS4 from root's environment."""
 
 
 class Laid:
@@ -69,8 +71,8 @@ class Laid:
             threads = str(self.settings.threads)
             began = time.time()
             done = subprocess.run(
-                ["bash", "-x", "finetune.sh"], cwd=work, capture_output=True, text=True, check=False,
-                env={**os.environ, "CUDA_VISIBLE_DEVICES": card, "OMP_NUM_THREADS": threads, "PS4": "+at $EPOCHREALTIME ",
+                ["bash", "-c", TRACED], cwd=work, capture_output=True, text=True, check=False,
+                env={**os.environ, "CUDA_VISIBLE_DEVICES": card, "OMP_NUM_THREADS": threads,
                      "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "TOKENIZERS_PARALLELISM": "false"},
             )  # fmt: skip
             if done.returncode:
@@ -82,12 +84,11 @@ class Laid:
 
 def _stages(trace: str, began: float, ended: float) -> dict[str, float]:
     """Return the seconds of each command of a script run with `bash -x`."""
-    found = re.findall(r"^\+at (\d+[.,]\d+) (.*)$", trace, re.MULTILINE)
+    found = re.findall(r"^\++at (\d+[.,]\d+) (.*)$", trace, re.MULTILINE)
     moments = [(float(moment.replace(",", ".")), command) for moment, command in found]
     stages = {"whole": ended - began}
-    for (moment, command), after in zip(
-        moments, [*(moment for moment, _ in moments[1:]), ended], strict=True
-    ):
+    ends = [*(moment for moment, _ in moments), ended][1:]
+    for (moment, command), after in zip(moments, ends, strict=True):
         if after - moment > 0.1:
             stages[command[:60]] = round(after - moment, 2)
     return stages

@@ -92,6 +92,15 @@ def _weights_kept_in_bf16(fast: Any) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def _norm_in_one_sum(_fast: Any) -> Iterator[None]:
+    """Sum all gradients' squares in single precision at once: the least exact way that is still honest."""
+    import torch
+
+    with mock.patch.object(torch.linalg, "vector_norm", lambda flat, dtype: flat.norm()):
+        yield
+
+
+@contextlib.contextmanager
 def _plain_attention(_fast: Any) -> Iterator[None]:
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
@@ -113,6 +122,7 @@ VARIANTS: dict[str, Variant] = {
     "passes of 4,096 tokens": Variant(True, most=4096),
     "passes of 65,536 tokens": Variant(True, most=65536),
     "attention without fused kernels": Variant(True, patch=_plain_attention),
+    "norm in one fp32 sum": Variant(True, patch=_norm_in_one_sum),
     "double precision": Variant(True, double=True, devices=("cpu",)),
     "fp32 throughout": Variant(True, _set(precision="fp32"), devices=("cuda",)),
     "bf16 throughout": Variant(False, _set(precision="bf16"), devices=("cpu",)),

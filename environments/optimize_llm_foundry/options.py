@@ -66,7 +66,7 @@ def quick_run(settings: FoundrySettings, seed: int) -> dict[str, Any]:
         "learning_rate": usual["learning_rate"] * chance.choice((0.5, 0.8, 1.25)),
         "schedule": chance.choice(("linear", "constant")),
         "warmup_steps": chance.choice((0, 1, 2)),
-        "final_lr_share": chance.choice((0.0, 0.25, 0.5)),
+        "final_lr_share": chance.choice((0.0, 0.25, 0.75)),
         "betas": [chance.choice((0.85, 0.92)), chance.choice((0.97, 0.99))],
         "eps": chance.choice((1e-5, 3e-6)),
         "weight_decay": chance.choice((0.0, 0.3)),
