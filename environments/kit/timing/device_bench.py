@@ -101,6 +101,8 @@ class DeviceBench:
         """Let the worker answer fresh inputs of `cases`, one a slot, and return how long that took."""
         torch = self._torch
         number = next(self._numbers)
+        self._own.clear()  # before drawing: with many slots this is much of the memory
+        self._found.clear()
         # Anew for every interval: from inputs it has seen, nobody can work out those to come.
         self._chance.manual_seed(int.from_bytes(os.urandom(8), signed=True))
         calls = [(slot, case.shapes.as_json()) for slot, case in enumerate(cases)]
