@@ -244,7 +244,8 @@ def main() -> None:
         if given.beside > 1:
             from environments.kit.timing.bystanders import Bystanders
 
-            Bystanders.why_busy = lambda self: None  # type: ignore[method-assign]
+            # Those scored beside each other use the GPU on purpose.
+            Bystanders.why_busy = Bystanders.why_disturbed = lambda self: None  # type: ignore[method-assign]
     bench = Bench(given.profile, changes)
     print(
         f"confinement {level.value}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}", flush=True

@@ -11,6 +11,8 @@ from environments.worker.reap import descendants
 
 _PAUSE = 0.3
 """Seconds between two looks before a newcomer is named."""
+_LOOKS = 12
+"""Until the driver's figure, which lags behind, has forgotten our own use."""
 
 
 def own_processes() -> set[int]:
@@ -43,7 +45,7 @@ class Bystanders:
         Whoever holds memory when this is first asked is known from then on.
         """
         self._own |= self._find_own()
-        why = why_busy(self._reader, own=self._own, pause=self._pause)
+        why = why_busy(self._reader, own=self._own, looks=_LOOKS, pause=self._pause)
         if self._before is None:
             self.last = self._reader.read()
             self._before = {p.pid for p in self.last.processes} if self.last else set()
