@@ -6,14 +6,19 @@
     python benchmarks/optimize_llm_foundry.py table DIR
 
 `distances` trains the reference and variants of it on fresh rows (one draw a seed) and tells how far each result is from
-the reference's, as a share of the reference's way from the base model. `script` among the names is the untouched script itself,
+the reference's, as a share of the reference's way from the base model, and how much further along that way. `script` among the names is the untouched script itself,
 outside the sandbox, with the times of its stages; `script:2` runs it on two cards; a name that comes twice is run twice. Every result is one line of JSON at once.
+`score` writes a line for every run and every comparison as they come, before the whole report: what a call that is cut has found
+out is kept. `--out` is a folder, or a file that ends in .jsonl.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import importlib
 import json
+import math
 import multiprocessing
 import os
 import random
@@ -23,8 +28,10 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import msgspec
 
@@ -34,22 +41,34 @@ from optimize_llm_foundry_laid import SCRIPT, SLUG, Laid, load_reference, quiet
 from optimize_llm_foundry_variants import VARIANTS, Variant, train_as
 
 from environments import assets, registry
-from environments.contract import Profile, Submission
+from environments.contract import Profile, Progress, Submission
 from environments.optimize_llm_foundry import options as lines
 from environments.optimize_llm_foundry.result import read_weights
 from environments.optimize_llm_foundry.settings import decode_settings
 from environments.sealing import PUBLIC_PASSPHRASE, unseal
 
+Weights = dict[str, Any]
 _MOST_TOKENS = 16384
 """Of one pass on a card: fixed, so that a run does not depend on what else the card holds."""
 
 
-def _apart(first: dict[str, Any], second: dict[str, Any]) -> float:
-    """Return the sum of the Frobenius norms of the differences."""
-    return sum(
-        float((first[name].to(tensor.device).double() - tensor.double()).norm())
-        for name, tensor in second.items()
-    )
+def _far(found: Weights, ours: Weights, base: Weights) -> dict[str, Any]:
+    """Return how far `found` is from `ours`, as a share of the way from `base`, whole and along that way."""
+    norms, ways, products, squares = [], [], [], []
+    for name, tensor in ours.items():
+        theirs, start = (weights[name].to(tensor.device).double() for weights in (found, base))
+        way = tensor.double() - start
+        difference = theirs - tensor.double()
+        norms.append(float(difference.norm()))
+        ways.append(float(way.norm()))
+        products.append(float((difference * way).sum()))
+        squares.append(ways[-1] ** 2)
+    large = [p / s for p, s in zip(products, squares, strict=True) if s > 0.001 * sum(squares)]
+    return {
+        "share": sum(norms) / sum(ways), "along": sum(products) / sum(squares),
+        "along_of_large_tensors": [float(f"{share:.4g}") for share in large],
+        "along_middle": statistics.median(large), "moved": sum(ways),
+    }  # fmt: skip
 
 
 def _work(number: int, card: str, tasks: Any, results: Any, laid: Laid, profile_name: str) -> None:
@@ -71,9 +90,11 @@ def _work(number: int, card: str, tasks: Any, results: Any, laid: Laid, profile_
             reference = train_as(fast, VARIANTS["again"], options, device, most)
             took = time.monotonic() - began
             base = read_weights(laid.base)
-            moved = _apart({name: base[name] for name in reference}, reference)
+            moved = sum(
+                float((w.double() - base[n].to(w.device).double()).norm()) for n, w in reference.items()
+            )
             results.put({**said, "name": "reference", "moved": moved, "seconds": took})
-            before = None
+            before = again = None
             for name in names:
                 began = time.monotonic()
                 more: dict[str, Any] = {}
@@ -84,14 +105,18 @@ def _work(number: int, card: str, tasks: Any, results: Any, laid: Laid, profile_
                     found, stages = laid.run_script(seed, "" if not on_card else cards)
                     honest, more = True, {"stages": stages}
                     if before is not None:
-                        more["share_to_script_before"] = _apart(found, before) / moved
+                        more["to_script_before"] = _far(found, before, base)
                     before = found
                 else:
                     variant: Variant = VARIANTS[name]
                     found, honest = train_as(fast, variant, options, device, most), variant.honest
-                share = _apart({name: found[name] for name in reference}, reference) / moved
-                results.put({**said, "name": name, "honest": honest, "share": share, **more,
-                             "seconds": time.monotonic() - began})  # fmt: skip
+                trained = time.monotonic() - began
+                if again is not None:  # a second reference: twice the figures for the same training
+                    more["to_again"] = _far(found, again, base)
+                elif name == "again":
+                    again = found
+                results.put({**said, "name": name, "honest": honest, **_far(found, reference, base), **more,
+                             "seconds": trained})  # fmt: skip
         except Exception as error:  # noqa: BLE001  (one broken variant must not cost the others their time)
             results.put(
                 {**said, "name": "|".join(names), "error": f"{type(error).__name__}: {error}"[-8000:]}
@@ -108,7 +133,6 @@ def distances(arguments: argparse.Namespace) -> None:
     names = arguments.only.split(",") if arguments.only else everything
     # Names with commas in them are given by their beginning.
     names = [n if n.startswith(SCRIPT) else next(v for v in everything if v.startswith(n)) for n in names]
-    arguments.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="foundry-bench-") as place:
         laid = Laid(profile, Path(place), quick=arguments.quick)
         laid.make_base()
@@ -141,33 +165,75 @@ def distances(arguments: argparse.Namespace) -> None:
         for worker in workers:
             worker.start()
         working = len(workers)
-        with (arguments.out / "distances.jsonl").open("a", encoding="utf-8") as file:
-            while working:
-                found = results.get()
-                if found is None:
-                    working -= 1
-                    continue
-                print(json.dumps(found), flush=True)
-                file.write(json.dumps(found) + "\n")
-                file.flush()
+        while working:
+            found = results.get()
+            if found is None:
+                working -= 1
+                continue
+            _write(_file(arguments.out, "distances"), found)
     table(arguments.out)
 
 
-def table(folder: Path) -> None:
-    """Print the largest and smallest share of every variant, furthest honest and nearest wrong ones beside each other."""
-    shares: dict[tuple[bool, str], list[float]] = defaultdict(list)
-    for line in (folder / "distances.jsonl").read_text(encoding="utf-8").splitlines():
+def _file(out: Path, name: str) -> Path:
+    return out if out.suffix == ".jsonl" else out / f"{name}.jsonl"
+
+
+def _write(path: Path, found: dict[str, Any]) -> None:
+    """Append one line that survives whatever happens next."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    line = json.dumps(found)
+    print(line if len(line) < 1000 else line[:1000] + " ...", flush=True)
+    with path.open("a", encoding="utf-8") as file:
+        file.write(line + "\n")
+
+
+def table(out: Path) -> None:
+    """Print shares and parts along the way of every variant, furthest honest and nearest wrong ones beside each other."""
+    path = _file(out, "distances")
+    shares: dict[tuple[bool, str], list[tuple[float, float]]] = defaultdict(list)
+    for line in path.read_text(encoding="utf-8").splitlines():
         found = json.loads(line)
-        if "share" in found:
-            shares[not found["honest"], found["name"]].append(found["share"])
-    rows = sorted(shares.items(), key=lambda item: (item[0][0], statistics.median(item[1])))
+        for figures in (found, found.get("to_again", {})):
+            if "share" in figures:
+                shares[not found["honest"], found["name"]].append(
+                    (figures["share"], figures.get("along", math.nan))
+                )
+    rows = sorted(shares.items(), key=lambda item: (item[0][0], statistics.median(s for s, _ in item[1])))
     text = "".join(
-        f"{'wrong ' if wrong else 'honest'} {name:42} n={len(found):2} least {min(found):.3g} middle "
-        f"{statistics.median(found):.3g} most {max(found):.3g}\n"
+        f"{'wrong ' if wrong else 'honest'} {name:42} n={len(found):2} share {_range([s for s, _ in found])} "
+        f"along {_range([a for _, a in found])}\n"
         for (wrong, name), found in rows
     )
-    (folder / "distances.txt").write_text(text, encoding="utf-8")
+    path.with_suffix(".txt").write_text(text, encoding="utf-8")
     print(text, end="", flush=True)
+
+
+def _range(found: list[float]) -> str:
+    return f"{min(found):.3g} .. {statistics.median(found):.3g} .. {max(found):.3g}"
+
+
+@contextlib.contextmanager
+def _told(path: Path, said: dict[str, Any]) -> Iterator[None]:
+    """Write a line for every run and every comparison of a scoring call as soon as there is one."""
+    judge: Any = importlib.import_module("environments.optimize_llm_foundry.judge")
+    run, compare, began = judge.run, judge.compare, time.monotonic()
+
+    def tell(**found: Any) -> None:
+        _write(path, {**said, "at": round(time.monotonic() - began, 1), **found})
+
+    def ran(source: Path, folder: Path, *more: Any, **named: Any) -> Any:
+        found = run(source, folder, *more, **named)
+        refused = {"not_ran": found.message} if isinstance(found, judge.NotRan) else {}
+        tell(run=folder.name, seconds=found.seconds, log=found.log[-1500:], **refused)
+        return found
+
+    def compared(*weights: Any, **bounds: Any) -> Any:
+        found = compare(*weights, **bounds)
+        tell(comparison=found.details(), problem=found.problem())
+        return found
+
+    with mock.patch.object(judge, "run", ran), mock.patch.object(judge, "compare", compared):
+        yield
 
 
 def score(arguments: argparse.Namespace) -> None:
@@ -175,7 +241,7 @@ def score(arguments: argparse.Namespace) -> None:
     found = registry.find(SLUG)
     spec = msgspec.structs.replace(found.spec, profiles={arguments.profile: _profile(arguments)})
     environment = registry.load(found)
-    arguments.out.mkdir(parents=True, exist_ok=True)
+    path = _file(arguments.out, "scores")
     with tempfile.TemporaryDirectory(prefix="foundry-score-") as place:
         home, root, scratch = (Path(place, name) for name in ("home", "root", "scratch"))
         assets.prepare(environment, spec, arguments.profile, PUBLIC_PASSPHRASE, home, quiet)
@@ -191,21 +257,18 @@ def score(arguments: argparse.Namespace) -> None:
             shutil.copyfile(source, root / name)
         if arguments.solution == "reference":
             unseal(found.folder / "protected" / "reference.sealed", root, PUBLIC_PASSPHRASE)
+        said = {"solution": arguments.solution, "profile": arguments.profile, "seed": submission.seed,
+                "cards": os.environ.get("CUDA_VISIBLE_DEVICES")}  # fmt: skip
         began = time.monotonic()
-        if arguments.check:
-            report: Any = environment.check(submission)
-        else:
-            report = environment.score(
-                submission,
-                lambda progress: print(progress.stage, round(time.monotonic() - began, 1), flush=True),
+        with _told(path, said):
+            report: Any = (
+                environment.check(submission) if arguments.check else environment.score(submission, _stage)
             )
-        said = {
-            "solution": arguments.solution, "profile": arguments.profile, "seed": submission.seed,
-            "cards": os.environ.get("CUDA_VISIBLE_DEVICES"), "call_seconds": time.monotonic() - began, **msgspec.to_builtins(report),
-        }  # fmt: skip
-    with (arguments.out / "scores.jsonl").open("a", encoding="utf-8") as file:
-        file.write(json.dumps(said) + "\n")
-    print(json.dumps(said, indent=1), flush=True)
+        _write(path, {**said, "call_seconds": time.monotonic() - began, **msgspec.to_builtins(report)})
+
+
+def _stage(progress: Progress) -> None:
+    print(progress.stage, flush=True)
 
 
 def _profile(arguments: argparse.Namespace) -> Profile:

@@ -13,12 +13,11 @@ import msgspec
 
 from environments.contract import Progress, ReportProgress, ScoreReport, ScoreStatus
 from environments.optimize_llm_foundry import options as lines
+from environments.optimize_llm_foundry.comparison import Comparison, compare
 from environments.optimize_llm_foundry.result import (
-    Distance,
     ResultRefused,
     check_config,
     check_weights,
-    distance,
     read_weights,
 )
 from environments.optimize_llm_foundry.runs import HERE, Job, NotRan, Ran, Sandbox, run
@@ -43,42 +42,6 @@ def run_starter(
 
 class MachineUnfit(Exception):
     """The untouched script itself failed, or its speed changed too much: nothing can be held against a submission."""
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Where a result lies between the base model and the reference."""
-
-    to_reference: Distance
-    from_base: Distance
-    reference_from_base: Distance
-    bound: float
-    floor: float
-
-    @property
-    def share(self) -> float:
-        """Distance to the reference as a share of the reference's way from the base."""
-        return self.to_reference.frobenius_sum / max(self.reference_from_base.frobenius_sum, 1e-300)
-
-    def problem(self) -> str | None:
-        """Say why the result is not accepted, if it is not."""
-        if self.from_base.frobenius_sum < self.floor:
-            return (
-                f"the weights have hardly left the base model ({self.from_base.frobenius_sum:.4g}, at least "
-                f"{self.floor:.4g} is expected; sums over tensors of the Frobenius norm of the difference)"
-            )
-        if self.to_reference.frobenius_sum > self.bound:
-            return (
-                f"the weights differ from those of the untouched script by {self.to_reference.frobenius_sum:.4g}, more "
-                f"than {self.bound:.4g} (sums over tensors of the Frobenius norm of the difference); "
-                f"most in {self.to_reference.furthest}"
-            )
-        return None
-
-    def details(self) -> dict[str, Any]:
-        return {**msgspec.to_builtins(self.to_reference), "from_base": self.from_base.frobenius_sum,
-                "reference_from_base": self.reference_from_base.frobenius_sum, "bound": self.bound,
-                "floor": self.floor, "share": self.share}  # fmt: skip
 
 
 @dataclass
@@ -142,30 +105,34 @@ class Trial:
             return self._invalid(problem)
         self._tell("the untouched script on the same rows", 0.5)
         reference = self._reference("whole", self.whole, limit)
-        self._tell("the untouched script on a few rows", 0.9)
-        after = self._reference("quick-after", self.quick, limit)
-        return self._verdict(ran, reference, before, after, limit)
-
-    def _verdict(self, ran: Ran, reference: Ran, before: Ran, after: Ran, limit: float) -> ScoreReport:
-        drift = max(before.seconds, after.seconds) / min(before.seconds, after.seconds)
-        compared = self._compare(ran, reference, self.whole)
-        rerun = self._compare(after, before, self.quick)
-        ratio = reference.seconds / ran.seconds
+        whole = self._compare(ran, reference, self.whole)
         self._details |= {
             "seconds": ran.seconds,
             "starter_seconds": reference.seconds,
-            "speed_up": ratio,
-            "quick_starter_seconds": [before.seconds, after.seconds],
-            "drift": drift,
-            "distance": compared.details(),
-            "starter_rerun_share": rerun.share,
+            "speed_up": reference.seconds / ran.seconds,
+            "distance": whole.details(),
             "limit_seconds": limit,
-            "flags": self._flags(ran, compared),
+            "flags": self._flags(ran, whole),
             "confinement": msgspec.to_builtins(ran.confinement),
             "log": ran.log[-4000:],
         }
-        if problem := compared.problem():
+        if problem := whole.problem():
             return self._invalid(problem)
+        self._tell("the untouched script on a few rows", 0.9)
+        after = self._reference("quick-after", self.quick, limit)
+        return self._verdict(ran, reference, whole, before, after)
+
+    def _verdict(
+        self, ran: Ran, reference: Ran, compared: Comparison, before: Ran, after: Ran
+    ) -> ScoreReport:
+        drift = max(before.seconds, after.seconds) / min(before.seconds, after.seconds)
+        rerun = self._compare(after, before, self.quick)
+        limit, ratio = self._details["limit_seconds"], self._details["speed_up"]
+        self._details |= {
+            "quick_starter_seconds": [before.seconds, after.seconds],
+            "drift": drift,
+            "starter_rerun_share": rerun.share,
+        }
         if drift > self.sandbox.settings.most_drift:
             raise MachineUnfit(
                 f"the machine was not steady: the untouched script's quick run took {before.seconds:.1f} s before and "
@@ -173,7 +140,8 @@ class Trial:
             )
         if rerun.problem() is not None:
             raise MachineUnfit(
-                f"two runs of the untouched script differ by {rerun.share:.2%}: no reference can be had"
+                f"two runs of the untouched script differ by {rerun.share:.2%} ({100 * rerun.along.along:+.2g} % along the "
+                "way): no reference can be had"
             )
         if ran.seconds > max(limit, 2 * reference.seconds):
             return self._not_ran(
@@ -182,7 +150,8 @@ class Trial:
         raw = math.log(ran.seconds)
         message = (
             f"{ran.seconds:.2f} s; the untouched script took {reference.seconds:.2f} s on the same rows ({ratio:.2f} times as "
-            f"long); distance to its weights {compared.to_reference.frobenius_sum:.4g} of at most {compared.bound:.4g}; "
+            f"long); distance to its weights {compared.to_reference.frobenius_sum:.4g} of at most {compared.bound:.4g}, along its "
+            f"way {100 * compared.along.along:+.2g} % of at most {100 * compared.along_bound:.2g} %; "
             f"score ln(seconds) = {raw:.4f}"
         )
         return ScoreReport.valid(raw, message, **self._details)
@@ -191,12 +160,12 @@ class Trial:
         base, ours = read_weights(job.base), read_weights(reference.result)
         theirs = check_weights(read_weights(ran.result), ours, TIED)
         base = {name: base[name].to(tensor.dtype) for name, tensor in ours.items()}
-        moved = distance(ours, base)
-        settings = self.sandbox.settings
-        share = settings.bound_share if job is self.whole else settings.quick_bound_share
-        return Comparison(
-            distance(theirs, ours), distance(theirs, base), moved,
-            bound=share * moved.frobenius_sum, floor=settings.floor_share * moved.frobenius_sum,
+        settings, whole = self.sandbox.settings, job is self.whole
+        return compare(
+            theirs, ours, base,
+            bound_share=settings.bound_share if whole else settings.quick_bound_share,
+            along_bound=settings.along_bound if whole else settings.quick_along_bound,
+            floor_share=settings.floor_share,
         )  # fmt: skip
 
     def _problem(self, ran: Ran, job: Job) -> str | None:
@@ -256,9 +225,10 @@ class Trial:
         found = []
         if ran.left_running:
             found.append(f"processes were left running: {', '.join(ran.left_running)}")
-        if compared.to_reference.frobenius_sum > compared.bound / 2:
+        if compared.nearness > 0.5:
             found.append(
-                "the distance is more than half of what is allowed: look for changed hyper-parameters"
+                "the distance, or the part of it along the way, is more than half of what is allowed: "
+                "look for changed hyper-parameters"
             )
         return found
 

@@ -1,4 +1,4 @@
-"""Takes the folder that a run has left, checks that it is plain files of the right model, and measures distances."""
+"""Takes the folder that a run has left and checks that it is plain files of the right model."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from environments.contract import Value
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -25,19 +23,6 @@ _FREE_KEYS = {"transformers_version", "_name_or_path", "architectures", "dtype",
 
 class ResultRefused(Exception):
     """The result is not what it should be; the text is for the participant."""
-
-
-class Distance(Value, frozen=True):
-    """How far two sets of weights are apart."""
-
-    frobenius_sum: float
-    """Sum over tensors of the Frobenius norm of the difference (what is compared with the bound)."""
-    absolute_sum: float
-    """Sum over all weights of the absolute difference (an L1 norm)."""
-    largest: float
-    """Largest difference of one weight."""
-    furthest: str
-    """Tensor with the largest norm of the difference."""
 
 
 def take(folder: Path, keep: Path, most_bytes: int, inodes: frozenset[tuple[int, int]] = frozenset()) -> str:
@@ -153,21 +138,6 @@ def check_config(folder: Path, reference: Path) -> None:
             raise ResultRefused(
                 f"{CONFIG} says {key[:40]} = {json.dumps(found.get(key))[:60]}, expected {json.dumps(wanted.get(key))[:60]}"
             )
-
-
-def distance(first: Mapping[str, Tensor], second: Mapping[str, Tensor]) -> Distance:
-    """Return how far two sets of weights with the same names are apart, computed in double precision."""
-    norms: dict[str, float] = {}
-    absolute = largest = 0.0
-    for name, tensor in second.items():
-        difference = first[name].double() - tensor.double()
-        norms[name] = float(difference.norm())
-        absolute += float(difference.abs().sum())
-        largest = max(largest, float(difference.abs().max()))
-    furthest = max(norms, key=lambda name: norms[name])
-    return Distance(
-        frobenius_sum=sum(norms.values()), absolute_sum=absolute, largest=largest, furthest=furthest
-    )
 
 
 def _plain_names(folder: Path) -> list[str]:

@@ -53,6 +53,9 @@ class FoundrySettings(Value, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     bound_share: float
     """Largest distance to the reference, as a share of how far the reference is from the base."""
     quick_bound_share: float
+    along_bound: float
+    """Largest part of that distance along the reference's own way, either direction: rounding has hardly any there."""
+    quick_along_bound: float
     floor_share: float = 0.5
     """Least distance to the base, likewise."""
     most_drift: float = 1.5

@@ -25,13 +25,13 @@ from environments.contract import (
 from environments.kit.sources import Document
 from environments.optimize_llm_foundry import options as lines
 from environments.optimize_llm_foundry.base_model import fetch_base_model, make_base_model
+from environments.optimize_llm_foundry.comparison import along, compare, distance
 from environments.optimize_llm_foundry.environment import environment
 from environments.optimize_llm_foundry.result import (
     ResultRefused,
     check_config,
     check_weights,
     digest_of,
-    distance,
     inodes_below,
     read_weights,
     take,

@@ -17,7 +17,8 @@ import yaml
 from environments import registry
 from environments.optimize_llm_foundry import options as lines
 from environments.optimize_llm_foundry.base_model import make_base_model
-from environments.optimize_llm_foundry.result import check_config, distance, read_weights
+from environments.optimize_llm_foundry.comparison import distance
+from environments.optimize_llm_foundry.result import check_config, read_weights
 from environments.optimize_llm_foundry.rows import odd_rows, to_jsonl
 from environments.optimize_llm_foundry.runs import Job, Ran, Sandbox
 from environments.optimize_llm_foundry.runs import run as sandboxed_run
