@@ -135,8 +135,9 @@ def make_bench(settings: CumsumSettings, keys: Keys, seed: int, length: int) -> 
 
 
 def make_plan(settings: CumsumSettings) -> Plan:
-    from environments.kit.timing import Plan
+    from environments.kit.timing import Plan, Steady
 
+    limits = settings.steady
     return Plan(
         seconds=settings.timing_seconds,
         call_seconds=settings.call_seconds,
@@ -146,6 +147,7 @@ def make_plan(settings: CumsumSettings) -> Plan:
         known=settings.known,
         relative_error=settings.relative_error,
         in_turn=not settings.on_gpu,
+        steady=Steady(limits.moved, limits.appearing, limits.uncertainty) if limits else None,
     )
 
 
@@ -190,7 +192,7 @@ def _names(node: ast.AST) -> list[str]:
 
 def _not_timed(reason: NotTimed, seed: int) -> ScoreReport:
     message = f"{reason.message} ({reason.where})" if reason.where else reason.message
-    return ScoreReport.rejected(reason.status, message, log=reason.log, seed=seed)
+    return ScoreReport.rejected(reason.status, message, **{**reason.details, "log": reason.log, "seed": seed})
 
 
 def _report(timed: Timed, settings: CumsumSettings, seed: int, state: Mapping[str, Any]) -> ScoreReport:

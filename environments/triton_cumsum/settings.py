@@ -25,6 +25,14 @@ class Statistic(StrEnum):
     """The median of the quietest stretch: for processors that others use."""
 
 
+class SteadySettings(Value, frozen=True, forbid_unknown_fields=True):
+    """How unsteady a machine may be before there is no score; see `environments.kit.timing.steadiness.Steady`."""
+
+    moved: float
+    appearing: float
+    uncertainty: float
+
+
 class CumsumSettings(Value, frozen=True, forbid_unknown_fields=True):
     """`[profiles.*.settings]`."""
 
@@ -44,6 +52,8 @@ class CumsumSettings(Value, frozen=True, forbid_unknown_fields=True):
     """Of the median, at which timing ends."""
     known: int = 10
     """Intervals of the known function before, and again after, where it does not run in turn."""
+    steady: SteadySettings | None = None
+    """Not on the host, where others may use the processors."""
 
     @property
     def on_gpu(self) -> bool:

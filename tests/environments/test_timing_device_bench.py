@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -16,6 +18,7 @@ from environments.kit.timing import (
     NotTimed,
     Plan,
     Shapes,
+    Steady,
     Timed,
     check_submission,
     time_submission,
@@ -228,6 +231,53 @@ def test_what_the_watch_says_ends_the_timing_as_the_machines_fault(
     assert isinstance(found, NotTimed)
     assert found.status is ScoreStatus.INFRASTRUCTURE
     assert found.message == "train.py came"
+
+
+def test_a_machine_that_stays_unsteady_gives_no_score_but_what_was_measured(
+    bench: DeviceBench, job: Callable[[str], WorkerJob]
+) -> None:
+    nothing_may_move = Steady(moved=0.0, appearing=0.0, uncertainty=0.0, again=2, pause=0.0)
+    calibrations = intervals_of_known(bench, job(HONEST), nothing_may_move)
+    assert isinstance(calibrations.found, NotTimed)
+    assert calibrations.found.status is ScoreStatus.INFRASTRUCTURE
+    assert "score again" in calibrations.found.message
+    assert calibrations.found.details["milliseconds"]["calls"]["median"] > 0
+    assert calibrations.ran == 3 + 2 * 3 * PLAN.known
+
+
+def test_a_machine_within_the_limits_is_calibrated_once_before_and_once_after(
+    bench: DeviceBench, job: Callable[[str], WorkerJob]
+) -> None:
+    calibrations = intervals_of_known(bench, job(HONEST), Steady(math.inf, math.inf, math.inf))
+    assert isinstance(calibrations.found, Timed)
+    assert calibrations.ran == 3 + 2 * PLAN.known
+
+
+class Calibrations(NamedTuple):
+    found: Timed | NotTimed
+    ran: int
+
+
+def intervals_of_known(bench: DeviceBench, job: WorkerJob, steady: Steady) -> Calibrations:
+    """Time with these limits, and count the intervals of the known function: those that are not judged."""
+    real, judged, ran = bench.verify, 0, 0
+    interval = bench.interval
+
+    def count_interval(worker: Worker, cases: Sequence[Case], seconds: float) -> Any:
+        nonlocal ran
+        ran += 1
+        return interval(worker, cases, seconds)
+
+    def count_verified(slot: int) -> Any:
+        nonlocal judged
+        judged += slot == 0
+        return real(slot)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bench, "interval", count_interval)
+        patch.setattr(bench, "verify", count_verified)
+        found = time_submission(bench, job, replace(PLAN, steady=steady), random.Random(1), quiet)
+    return Calibrations(found, ran - judged)
 
 
 def test_inputs_of_one_interval_tell_nothing_of_the_next(

@@ -25,6 +25,7 @@ from environments.contract import (
 from environments.sealing import PUBLIC_PASSPHRASE, open_sealed
 from environments.triton_cumsum import host_workload
 from environments.triton_cumsum.cases import CROWDED, LARGE, NOT_POSITIVE, POSITIVE, SPARSE, USUAL, ZERO, Kind
+from environments.triton_cumsum.environment import make_plan
 from environments.triton_cumsum.settings import decode_settings, open_keys
 from tests.cheats.triton_cumsum.small import HOST, Small, quiet
 
@@ -216,7 +217,7 @@ INTERPRETED = """
 import sys
 sys.path.insert(0, sys.argv[1])
 import torch
-import reference_gpu as reference
+import reference_triton as reference
 from environments.triton_cumsum.device_workload import running_sum
 
 reference.BLOCK, reference.WINDOW = 64, 4
@@ -232,7 +233,7 @@ print("right")
 @pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs triton")
 def test_the_references_triton_code_is_right_in_tritons_interpreter(tmp_path: Path) -> None:
     files = open_sealed(FOLDER / "protected" / "reference.sealed", PUBLIC_PASSPHRASE)
-    (tmp_path / "reference_gpu.py").write_bytes(files["reference_gpu.py"])
+    (tmp_path / "reference_triton.py").write_bytes(files["reference_triton.py"])
     paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
     done = subprocess.run(
         [sys.executable, "-c", INTERPRETED, str(tmp_path)],
@@ -247,3 +248,13 @@ def test_the_references_triton_code_is_right_in_tritons_interpreter(tmp_path: Pa
 def test_settings_of_all_profiles_decode() -> None:
     for profile in registry.find("triton_cumsum").spec.profiles.values():
         assert msgspec.to_builtins(decode_settings(profile.settings))["least"] >= 20
+
+
+def test_only_where_nobody_shares_the_machine_an_unsteady_one_gives_no_score() -> None:
+    profiles = registry.find("triton_cumsum").spec.profiles
+    plans = {name: make_plan(decode_settings(profile.settings)) for name, profile in profiles.items()}
+    assert plans["cpu"].steady is None
+    for name in ("gpu", "paper"):
+        limits = plans[name].steady
+        assert limits is not None
+        assert 0 < limits.uncertainty < limits.moved < 0.1

@@ -61,6 +61,7 @@ from environments.kit.timing.layout import Block, Layout, Shapes
 from environments.kit.timing.measure import check_submission, time_submission
 from environments.kit.timing.outcome import NotTimed, Plan, Timed
 from environments.kit.timing.spread import Spread, quietest, ratio, relative_error_of_median
+from environments.kit.timing.steadiness import Steady
 
 __all__ = [
     "Bench",
@@ -73,6 +74,7 @@ __all__ = [
     "Plan",
     "Shapes",
     "Spread",
+    "Steady",
     "Timed",
     "Workload",
     "check_submission",

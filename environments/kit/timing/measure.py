@@ -23,6 +23,7 @@ from environments.kit.timing.outcome import (
     Timed,
 )
 from environments.kit.timing.spread import Spread, quietest, ratio
+from environments.kit.timing.steadiness import Steady
 from environments.worker import Answered, WorkerJob, WorkerUnavailable, open_worker
 
 _FEWEST = 3
@@ -101,7 +102,7 @@ def measure(
     timed: list[Interval] = []
     marks = [time.monotonic()]
     report(Progress(stage="calibrating", fraction=None))
-    copies = [] if plan.in_turn else _alone(known, cases, plan)
+    copies = [] if plan.in_turn else _calibrated(known, cases, plan, Steady.calm)
     warm_ups = chance.randint(*plan.warm_ups)
     report(Progress(stage="importing the submission", fraction=None))
     marks.append(time.monotonic())
@@ -127,14 +128,21 @@ def measure(
     vigil.look(now=True)
     marks.append(time.monotonic())
     answered = talk.conclude()
-    after = [] if plan.in_turn else _alone(known, cases, plan)
+
+    def agrees(steady: Steady, after: list[Interval]) -> bool:
+        return steady.why_not(copies, timed, after) is None
+
+    after = [] if plan.in_turn else _calibrated(known, cases, plan, agrees)
     vigil.look(now=True)
     marks.append(time.monotonic())
     names = ("calibrating", "importing", "checking", "timing", "ending")
     stages = {n: round(b - a, 2) for n, (a, b) in zip(names, itertools.pairwise(marks), strict=True)}
-    moved = bool(after) and _moved(copies, after)
     summary = _summary(timed, [*copies, *after], warm_ups, talk.checked, stages, answered, plan)
-    return replace(summary, flags=(*summary.flags, COST_MOVED)) if moved else summary
+    if after and _moved(copies, after):
+        summary = replace(summary, flags=(*summary.flags, COST_MOVED))
+    if after and plan.steady and (why := plan.steady.why_not(copies, timed, after)):
+        raise Refused(NotTimed(ScoreStatus.INFRASTRUCTURE, why, log=answered.log, details=summary.details()))
+    return summary
 
 
 class _Vigil:
@@ -190,6 +198,20 @@ def _in_turn(talk: Conversation, known: Conversation, cases: list[Case]) -> list
 def _alone(known: Conversation, cases: list[Case], plan: Plan) -> list[Interval]:
     """Run the known function while no process of the submission's lives, so that none can make it seem dear."""
     return [known.run(cases, judge=False) for _ in range(plan.known)]
+
+
+def _calibrated(
+    known: Conversation, cases: list[Case], plan: Plan, good: Callable[[Steady, list[Interval]], bool]
+) -> list[Interval]:
+    """Calibrate, and anew while it is no good: most disturbances pass."""
+    found = _alone(known, cases, plan)
+    steady = plan.steady
+    for _ in range(steady.again if steady else 0):
+        if steady is None or good(steady, found):
+            break
+        time.sleep(steady.pause)
+        found = _alone(known, cases, plan)
+    return found
 
 
 def _summary(

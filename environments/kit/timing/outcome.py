@@ -9,6 +9,7 @@ import msgspec
 
 from environments.contract import ScoreStatus
 from environments.kit.timing.spread import Spread
+from environments.kit.timing.steadiness import Steady
 from environments.worker import Answered, Failed
 
 FASTER_THAN_COPY = "faster-than-a-copy"
@@ -43,6 +44,8 @@ class Plan:
     """Run the known function beside each timed interval, with the submission frozen."""
     block: int = 3
     """Consecutive intervals whose median counts as one stretch."""
+    steady: Steady | None = None
+    """What may be unsteady before there is no score; not asked where the known function runs in turn."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,8 @@ class NotTimed:
     message: str
     where: str | None = None
     log: str = ""
+    details: dict[str, Any] = field(repr=False, default_factory=dict)
+    """What was measured all the same, for the proctor."""
 
     @classmethod
     def of(cls, failed: Failed) -> NotTimed:
