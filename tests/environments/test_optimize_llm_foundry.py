@@ -25,7 +25,6 @@ from environments.contract import (
 from environments.kit.sources import Document
 from environments.optimize_llm_foundry import options as lines
 from environments.optimize_llm_foundry.base_model import fetch_base_model, make_base_model
-from environments.optimize_llm_foundry.comparison import along, compare, distance
 from environments.optimize_llm_foundry.environment import environment
 from environments.optimize_llm_foundry.result import (
     ResultRefused,
@@ -320,15 +319,6 @@ def test_a_config_may_spell_out_defaults_but_change_nothing(tmp_path: Path, base
         (tmp_path / "saved" / "config.json").write_text(json.dumps({**config, key: value}))
         with pytest.raises(ResultRefused, match=key):
             check_config(tmp_path / "saved", base)
-
-
-def test_the_distance_is_the_sum_of_frobenius_norms_and_the_l1_norm_is_another_figure() -> None:
-    first = {"a": torch.tensor([[3.0, 0.0], [0.0, 4.0]]), "b": torch.tensor([1.0])}
-    second = {"a": torch.zeros(2, 2), "b": torch.tensor([-1.0])}
-    found = distance(first, second)
-    assert found.frobenius_sum == pytest.approx(5.0 + 2.0)
-    assert found.absolute_sum == pytest.approx(7.0 + 2.0)
-    assert (found.largest, found.furthest) == (4.0, "a")
 
 
 def test_weights_in_several_files_are_one_model_and_damage_is_named(base: Path) -> None:

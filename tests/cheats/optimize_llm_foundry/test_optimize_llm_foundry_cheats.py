@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from environments.contract import ReportProgress, ScoreStatus
@@ -86,6 +87,18 @@ def test_a_script_of_ours_that_fails_is_no_fault_of_the_participant(small: Small
     score = OptimizeLlmFoundry(run_starter=fails).score(submission, quiet)
     assert score.status is ScoreStatus.INFRASTRUCTURE
     assert "too little memory" in score.message
+
+
+@pytest.mark.slow
+def test_a_step_left_out_is_refused_along_the_way_where_rounding_makes_the_distance_large(
+    small: Small, tmp_path: Path
+) -> None:
+    coarse = {**small.profile.settings, "bound_share": 0.49, "quick_bound_share": 0.49}
+    submission = small.submission(HERE / "submissions" / "one_step_short", tmp_path)
+    profile = msgspec.structs.replace(submission.profile, settings=coarse)
+    score = small.environment.score(msgspec.structs.replace(submission, profile=profile), quiet)
+    assert score.status is ScoreStatus.INVALID
+    assert "less far than those of the untouched script" in score.message
 
 
 @pytest.mark.slow
