@@ -50,36 +50,38 @@ GAIN = 0.1
 Record = Callable[[dict[str, Any]], None]
 
 
-def anchors(bench: Bench, repeats: int, seconds: float, record: Record) -> None:
-    """Score reference and starter in turn, for `seconds` at most."""
+def anchors(bench: Bench, order: str, seconds: float, record: Record) -> None:
+    """Score reference (`r`) and starter (`s`) in this order; begin none after `seconds`."""
     end = time.monotonic() + seconds
-    for number in range(repeats):
-        pair = [("reference", bench.reference), ("start", bench.starter)]
-        for name, source in pair if number % 2 == 0 else pair[::-1]:
-            if time.monotonic() > end:
-                return
-            began = time.perf_counter()
-            score = bench.score(source)
-            took = time.perf_counter() - began
-            details = {k: v for k, v in score.details.items() if k not in ("log", "series")}
-            record({
-                "what": "anchor", "name": name, "status": score.status.value, "raw": score.raw, "seconds": took, **details,
-            })  # fmt: skip
-            if score.raw is None:
-                print(
-                    f"{name}: {score.status.value}: {score.message}\n{score.details.get('log', '')}",
-                    flush=True,
-                )
-                continue
-            ms = details["milliseconds"]
-            print(
-                f"{name:10} raw {score.raw:.4f} {math.exp(score.raw):8.4f} ms +-{100 * details['uncertainty']:.2f} %, "
-                f"clock {ms['measured']['median']:.4f}, harness {ms['overhead']['median']:.4f} "
-                f"(appearing {ms['reveal']['median']:.4f}, here {ms['own_reveal']['median']:.4f}), "
-                f"copy {ms['copy']['median']:.4f}, n {ms['calls']['count']}, {took:.1f} s "
-                f"{details['confinement']['level']}, looks {details.get('gpu', {}).get('looks')} {' '.join(details['flags'])} {details['stages']}",
-                flush=True,
-            )
+    named = {"r": ("reference", bench.reference), "s": ("start", bench.starter)}
+    for letter in order:
+        if time.monotonic() > end:
+            return
+        name, source = named[letter]
+        began = time.perf_counter()
+        score = bench.score(source)
+        took = time.perf_counter() - began
+        details = {k: v for k, v in score.details.items() if k not in ("log", "series")}
+        message = score.message if score.raw is None else None
+        record({
+            "what": "anchor", "name": name, "status": score.status.value, "raw": score.raw, "seconds": took,
+            "message": message, **details,
+        })  # fmt: skip
+        if message is not None:
+            print(f"{name}: {score.status.value}: {message}\n{score.details.get('log', '')}", flush=True)
+        if (ms := details.get("milliseconds")) is None:
+            continue
+        shown = ms["calls"]["median"] if score.raw is None else math.exp(score.raw)
+        print(
+            f"{name:10} raw {math.nan if score.raw is None else score.raw:.4f} {shown:8.4f} ms "
+            f"+-{100 * details['uncertainty']:.2f} %, "
+            f"clock {ms['measured']['median']:.4f}, harness {ms['overhead']['median']:.4f} "
+            f"(appearing {ms['reveal']['median']:.4f}, here {ms['own_reveal']['median']:.4f}), "
+            f"copy {ms['copy']['median']:.4f}, n {ms['calls']['count']}, {took:.1f} s "
+            f"{details.get('confinement', {}).get('level')}, looks {details.get('gpu', {}).get('looks')} "
+            f"{' '.join(details['flags'])} {details['stages']}",
+            flush=True,
+        )
 
 
 def harness(bench: Bench, only: Sequence[str], repeats: int, *, plain: bool, record: Record) -> None:
@@ -96,7 +98,11 @@ def harness(bench: Bench, only: Sequence[str], repeats: int, *, plain: bool, rec
             sources[name].write_text(COPIES.format(body=body))
         chosen = [name for name in sources if not only or name in only]
         for name in chosen * repeats:
-            timed = bench.figures(sources[name], copies=name in KNOWN)
+            try:
+                timed = bench.figures(sources[name], copies=name in KNOWN)
+            except RuntimeError as error:  # a disturbance passes; the rest is still wanted
+                print(f"{name:12} not timed: {error}", flush=True)
+                continue
             said = timed["said"]["median"]
             left = timed["calls"]["median"] - said
             alone = bench.plain(sources[name]) if plain else None
@@ -182,6 +188,9 @@ def cheats(bench: Bench, beside: int, only: Sequence[str], record: Record) -> No
 def summarise(path: Path) -> None:
     """Print what a results file holds, however far it got."""
     rows = [json.loads(line) for line in path.read_text().splitlines()]
+    unsteady = [r["name"] for r in rows if r["what"] == "anchor" and r["raw"] is None]
+    if unsteady:
+        print(f"no score: {', '.join(unsteady)}")
     for name in ("start", "reference"):
         found = [r for r in rows if r["what"] == "anchor" and r["name"] == name and r["raw"] is not None]
         if len(found) < 2:
@@ -224,6 +233,9 @@ def main() -> None:
     parser.add_argument(
         "--seconds", type=float, default=math.inf, help="begin no further anchor score after these"
     )
+    parser.add_argument(
+        "--order", help="score anchors in this order, a letter each: r(eference), s(tart); for example rsrrs"
+    )
     parser.add_argument("--only", nargs="*", default=(), help="names of functions or tricks")
     parser.add_argument("--plain", action="store_true", help="time known functions without the harness too")
     parser.add_argument("--beside", type=int, default=1, help="tricks scored at once")
@@ -257,7 +269,12 @@ def main() -> None:
 
     match given.what:
         case "anchors":
-            anchors(bench, given.repeats or 10, given.seconds, record)
+            anchors(
+                bench,
+                given.order or ("rssr" * (given.repeats or 10))[: 2 * (given.repeats or 10)],
+                given.seconds,
+                record,
+            )
         case "harness":
             harness(bench, given.only, given.repeats or 1, plain=given.plain, record=record)
         case _:

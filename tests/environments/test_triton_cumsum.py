@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import math
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -22,6 +24,7 @@ from environments.contract import (
     SealBroken,
     SpecificationInvalid,
 )
+from environments.kit import timing
 from environments.sealing import PUBLIC_PASSPHRASE, open_sealed
 from environments.triton_cumsum import host_workload
 from environments.triton_cumsum.cases import CROWDED, LARGE, NOT_POSITIVE, POSITIVE, SPARSE, USUAL, ZERO, Kind
@@ -245,9 +248,109 @@ def test_the_references_triton_code_is_right_in_tritons_interpreter(tmp_path: Pa
     assert done.stdout.strip() == "right", done.stderr
 
 
+FALLEN_BACK = """
+import ctypes, sys, types
+sys.path.insert(0, sys.argv[1])
+import torch
+
+class Library:
+    def __init__(self, failing=""):
+        self.failing = failing
+
+    def __getattr__(self, name):
+        return lambda *_: 7 if name == self.failing else 0
+
+def library(name, *_, **__):
+    if sys.argv[2] == "no NVRTC" and "nvrtc" in str(name):
+        raise OSError(f"{name}: cannot open shared object file")
+    return Library("nvrtcCompileProgram" if sys.argv[2] == "unknown GPU" else "")
+
+if sys.argv[2] != "no GPU":
+    zeros = torch.zeros
+    torch.zeros = lambda *size, device=None, **options: zeros(*size, **options)
+    processors = 400 if sys.argv[2] == "too many processors" else 132
+    card = types.SimpleNamespace(major=9, minor=0, multi_processor_count=processors)
+    torch.cuda.get_device_properties = lambda _: card
+    torch.version.cuda = "13.0"
+    ctypes.CDLL = library
+import solution, reference_gpu
+assert solution.prefix_sum("x", "out") == "triton's", solution.prefix_sum
+print(reference_gpu.BACKEND)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("machine", "says"),
+    [
+        ("no GPU", ""),
+        ("no NVRTC", "no NVRTC library was found"),
+        ("unknown GPU", "nvrtcCompileProgram gave 7"),
+        ("too many processors", "400 blocks are more"),
+    ],
+)
+def test_the_reference_falls_back_on_triton_where_its_kernel_cannot_be_built(
+    machine: str, says: str, tmp_path: Path
+) -> None:
+    pytest.importorskip("torch")
+    for name, content in open_sealed(FOLDER / "protected" / "reference.sealed", PUBLIC_PASSPHRASE).items():
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "reference_triton.py").write_text('def prefix_sum(x, out):\n    return "triton\'s"\n')
+    done = subprocess.run(
+        [sys.executable, "-c", FALLEN_BACK, str(tmp_path), machine],
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": "-1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.strip() == "triton", done.stderr
+    assert says in done.stderr
+
+
+@pytest.mark.slow
+def test_where_cuda_is_hidden_the_reference_is_the_hosts(tmp_path: Path) -> None:
+    for name, content in open_sealed(FOLDER / "protected" / "reference.sealed", PUBLIC_PASSPHRASE).items():
+        (tmp_path / name).write_bytes(content)
+    done = subprocess.run(
+        [sys.executable, "-c", "import solution; print(solution.prefix_sum.__module__)"],
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.strip() == "reference_cpu", done.stderr
+
+
 def test_settings_of_all_profiles_decode() -> None:
     for profile in registry.find("triton_cumsum").spec.profiles.values():
         assert msgspec.to_builtins(decode_settings(profile.settings))["least"] >= 20
+
+
+@pytest.mark.parametrize("disturbed", [1, 2])
+def test_a_disturbed_timing_is_done_once_more_and_then_told(
+    disturbed: int, small: Small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, times = timing.time_submission, itertools.count(1)
+
+    def unsteady(*arguments: Any, **options: Any) -> Any:
+        found = real(*arguments, **options)
+        assert isinstance(found, timing.Timed)
+        return (
+            timing.NotTimed.of_unsteady("it moved. Score again", found) if next(times) <= disturbed else found
+        )
+
+    monkeypatch.setattr(timing, "time_submission", unsteady)
+    score = small.score(HONEST, tmp_path)
+    assert next(times) == 3
+    if disturbed == 1:
+        assert score.status is ScoreStatus.VALID, score.message
+        return
+    assert score.status is ScoreStatus.INFRASTRUCTURE
+    assert score.raw is None
+    assert score.message == "it moved. Score again"
+    assert score.details["milliseconds"]["calls"]["median"] > 0
+    assert score.details["seed"] == 7
 
 
 def test_only_where_nobody_shares_the_machine_an_unsteady_one_gives_no_score() -> None:

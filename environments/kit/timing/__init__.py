@@ -46,6 +46,8 @@ What is promised, and how:
 - *What the harness costs is known.* A copy runs through the same harness in a worker of ours (before and after, when no
   code of the submission's runs; or in turn with it, while it is frozen). Both figures are in the details, and so is the
   uncertainty of what is left. How inputs' appearing is taken off stands in `cost`.
+- *An unsteady machine gives no score.* With `Plan(steady=Steady(...))` calibrations that disagree, inputs that appear at
+  another speed than usual, or an uncertain figure are `infrastructure`, once calibrating anew has not helped (`steadiness`).
 - *Too fast is marked.* A result below a copy's time carries the flag `faster-than-a-copy`; others stand in `outcome`.
 
 On a GPU, make `bystanders.Bystanders`: report the sentence of its `why_busy` as `infrastructure`, before making the bench and

@@ -23,7 +23,6 @@ from environments.kit.timing.outcome import (
     Timed,
 )
 from environments.kit.timing.spread import Spread, quietest, ratio
-from environments.kit.timing.steadiness import Steady
 from environments.worker import Answered, WorkerJob, WorkerUnavailable, open_worker
 
 _FEWEST = 3
@@ -102,7 +101,7 @@ def measure(
     timed: list[Interval] = []
     marks = [time.monotonic()]
     report(Progress(stage="calibrating", fraction=None))
-    copies = [] if plan.in_turn else _calibrated(known, cases, plan, Steady.calm)
+    copies = [] if plan.in_turn else _calm(known, cases, plan)
     warm_ups = chance.randint(*plan.warm_ups)
     report(Progress(stage="importing the submission", fraction=None))
     marks.append(time.monotonic())
@@ -128,11 +127,7 @@ def measure(
     vigil.look(now=True)
     marks.append(time.monotonic())
     answered = talk.conclude()
-
-    def agrees(steady: Steady, after: list[Interval]) -> bool:
-        return steady.why_not(copies, timed, after) is None
-
-    after = [] if plan.in_turn else _calibrated(known, cases, plan, agrees)
+    after = [] if plan.in_turn else _alone(known, cases, plan)
     vigil.look(now=True)
     marks.append(time.monotonic())
     names = ("calibrating", "importing", "checking", "timing", "ending")
@@ -141,7 +136,7 @@ def measure(
     if after and _moved(copies, after):
         summary = replace(summary, flags=(*summary.flags, COST_MOVED))
     if after and plan.steady and (why := plan.steady.why_not(copies, timed, after)):
-        raise Refused(NotTimed(ScoreStatus.INFRASTRUCTURE, why, log=answered.log, details=summary.details()))
+        raise Refused(NotTimed.of_unsteady(why, summary))
     return summary
 
 
@@ -200,14 +195,11 @@ def _alone(known: Conversation, cases: list[Case], plan: Plan) -> list[Interval]
     return [known.run(cases, judge=False) for _ in range(plan.known)]
 
 
-def _calibrated(
-    known: Conversation, cases: list[Case], plan: Plan, good: Callable[[Steady, list[Interval]], bool]
-) -> list[Interval]:
-    """Calibrate, and anew while it is no good: most disturbances pass."""
-    found = _alone(known, cases, plan)
-    steady = plan.steady
+def _calm(known: Conversation, cases: list[Case], plan: Plan) -> list[Interval]:
+    """Calibrate, and anew while that disagrees with itself: most disturbances pass."""
+    found, steady = _alone(known, cases, plan), plan.steady
     for _ in range(steady.again if steady else 0):
-        if steady is None or good(steady, found):
+        if steady is None or steady.calm(found):
             break
         time.sleep(steady.pause)
         found = _alone(known, cases, plan)

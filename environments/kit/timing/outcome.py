@@ -113,7 +113,14 @@ class NotTimed:
     log: str = ""
     details: dict[str, Any] = field(repr=False, default_factory=dict)
     """What was measured all the same, for the proctor."""
+    unsteady: bool = False
+    """Whether to try once more is worth while: the machine was disturbed, and may not be any longer."""
 
     @classmethod
     def of(cls, failed: Failed) -> NotTimed:
         return cls(failed.status, failed.message, failed.where, failed.log)
+
+    @classmethod
+    def of_unsteady(cls, why: str, timed: Timed) -> NotTimed:
+        log, details = timed.answered.log, timed.details()
+        return cls(ScoreStatus.INFRASTRUCTURE, why, log=log, details=details, unsteady=True)

@@ -26,7 +26,7 @@ class Steady:
     uncertainty: float
     """One standard error of the score; of a single calibration, as a share of what the harness costs."""
     again: int = 3
-    """How often to calibrate anew before giving up: most disturbances pass."""
+    """How often to calibrate anew before the submission is imported: most disturbances pass."""
     pause: float = 1.0
     """Seconds before each."""
 
