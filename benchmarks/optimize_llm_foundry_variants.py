@@ -96,8 +96,8 @@ def _norm_in_one_sum(_fast: Any) -> Iterator[None]:
     """Sum all gradients' squares in single precision at once: the least exact way that is still honest."""
     import torch
 
-    # Not flat.norm(): some versions of torch call the function that is replaced here.
-    with mock.patch.object(torch.linalg, "vector_norm", lambda flat, **_: flat.square().sum().sqrt()):
+    single = torch.linalg.vector_norm  # not flat.norm(), which may call what is replaced here
+    with mock.patch.object(torch.linalg, "vector_norm", lambda flat, **_: single(flat)):
         yield
 
 
