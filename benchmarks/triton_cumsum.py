@@ -76,9 +76,10 @@ def anchors(bench: Bench, order: str, seconds: float, record: Record) -> None:
             f"{name:10} raw {math.nan if score.raw is None else score.raw:.4f} {shown:8.4f} ms "
             f"+-{100 * details['uncertainty']:.2f} %, "
             f"clock {ms['measured']['median']:.4f}, harness {ms['overhead']['median']:.4f} "
-            f"(appearing {ms['reveal']['median']:.4f}, here {ms['own_reveal']['median']:.4f}), "
-            f"copy {ms['copy']['median']:.4f}, n {ms['calls']['count']}, {took:.1f} s "
-            f"{details.get('confinement', {}).get('level')}, looks {details.get('gpu', {}).get('looks')} "
+            f"(appearing {ms['reveal']['median']:.4f}, here {ms['own_reveal']['median']:.4f}, "
+            f"rest {ms.get('rest_before', math.nan):.4f} then {ms.get('rest_after', math.nan):.4f}), "
+            f"copy {ms['copy']['median']:.4f}, n {ms['calls']['count']}, {took:.1f} s, "
+            f"attempts {details.get('attempts')} {details.get('confinement', {}).get('level')}, looks {details.get('gpu', {}).get('looks')} "
             f"{' '.join(details['flags'])} {details['stages']}",
             flush=True,
         )

@@ -251,6 +251,7 @@ def test_a_machine_within_the_limits_is_calibrated_once_before_and_once_after(
 ) -> None:
     calibrations = intervals_of_known(bench, job(HONEST), Steady(math.inf, math.inf, math.inf))
     assert isinstance(calibrations.found, Timed)
+    assert len(calibrations.found.rests) == 2
     assert calibrations.ran == 3 + 2 * PLAN.known
 
 

@@ -345,6 +345,7 @@ def test_a_disturbed_timing_is_done_once_more_and_then_told(
     assert next(times) == 3
     if disturbed == 1:
         assert score.status is ScoreStatus.VALID, score.message
+        assert score.details["attempts"] == 2
         return
     assert score.status is ScoreStatus.INFRASTRUCTURE
     assert score.raw is None

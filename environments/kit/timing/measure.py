@@ -132,7 +132,7 @@ def measure(
     marks.append(time.monotonic())
     names = ("calibrating", "importing", "checking", "timing", "ending")
     stages = {n: round(b - a, 2) for n, (a, b) in zip(names, itertools.pairwise(marks), strict=True)}
-    summary = _summary(timed, [*copies, *after], warm_ups, talk.checked, stages, answered, plan)
+    summary = _summary(timed, copies, after, warm_ups, talk.checked, stages, answered, plan)
     if after and _moved(copies, after):
         summary = replace(summary, flags=(*summary.flags, COST_MOVED))
     if after and plan.steady and (why := plan.steady.why_not(copies, timed, after)):
@@ -208,14 +208,17 @@ def _calm(known: Conversation, cases: list[Case], plan: Plan) -> list[Interval]:
 
 def _summary(
     timed: list[Interval],
-    copies: list[Interval],
+    before: list[Interval],
+    after: list[Interval],
     warm_ups: int,
     checked: int,
     stages: dict[str, float],
     answered: Answered,
     plan: Plan,
 ) -> Timed:
+    copies = [*before, *after]
     cost = _cost(copies, plan)
+    rests = tuple(_cost(known, plan).rest.median for known in (before, after)) if after else ()
     inner = [per_call(i, i.inner) for i in copies if i.inner is not None]
     series = [cost.net(i) for i in timed]
     copy = Spread.of(inner)
@@ -233,6 +236,7 @@ def _summary(
         overhead=cost.whole,
         reveal=cost.reveal,
         own_reveal=Spread.of([per_call(i, i.reveal) for i in timed]),
+        rests=rests,
         uncertainty=cost.uncertainty(calls),
         copy=copy,
         quiet_copy=quietest(inner, plan.block),

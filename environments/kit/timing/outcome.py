@@ -64,6 +64,8 @@ class Timed:
     """The part of that in which the inputs appear, in the known function's intervals."""
     own_reveal: Spread
     """The same in the submission's."""
+    rests: tuple[float, ...]
+    """What the harness costs apart from that, in the calibration before and in the one after; empty if in turn."""
     uncertainty: float
     """Relative, one standard error, of the median without the harness's cost; the calibration's is in it."""
     copy: Spread
@@ -92,8 +94,9 @@ class Timed:
             )
             if (value := getattr(self, name)) is not None
         }  # fmt: skip
+        rests = {"rest_before": self.rests[0], "rest_after": self.rests[1]} if self.rests else {}
         return {
-            "milliseconds": {**spreads, "quiet": self.quiet, "quiet_copy": self.quiet_copy},
+            "milliseconds": {**spreads, **rests, "quiet": self.quiet, "quiet_copy": self.quiet_copy},
             "uncertainty": self.uncertainty,
             "series": [round(ms, 5) for ms in self.series],
             "warm_ups": self.warm_ups,
