@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -13,6 +15,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from environments import registry
 from environments.contract import Profile
 from environments.kit.sources import load_documents
 from environments.optimize_llm_foundry import options as lines
@@ -95,13 +100,49 @@ def _stages(trace: str, began: float, ended: float) -> dict[str, float]:
 
 
 def load_reference(folder: Path) -> Any:
-    spec = importlib.util.spec_from_file_location("fast", folder / "reference" / "fast.py")
+    return load_module(folder / "reference" / "fast.py")
+
+
+def load_module(path: Path) -> Any:
+    """Import a file by its path: no package of that name elsewhere can stand in for it."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
-    fast = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(fast)
-    return fast
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
 
 
 def quiet(_progress: object) -> None:
     """Take progress and show nothing."""
+
+
+def profile_of(arguments: argparse.Namespace, smaller: dict[str, Any] | None = None) -> Profile:
+    """Return the profile with `smaller` and then `--set key=JSON` laid over its settings."""
+    whole = registry.find(SLUG).spec.profile(arguments.profile)
+    settings = json.loads(json.dumps(whole.settings))
+    changes = dict(smaller or {})
+    for change in arguments.set:
+        key, _, value = change.partition("=")
+        changes[key] = json.loads(value)
+    for key, value in changes.items():
+        *path, last = key.split(".")
+        at = settings
+        for part in path:
+            at = at.setdefault(part, {})
+        at[last] = value
+    return msgspec.structs.replace(whole, settings=settings)
+
+
+def file_of(out: Path, name: str) -> Path:
+    return out if out.suffix == ".jsonl" else out / f"{name}.jsonl"
+
+
+def write_line(path: Path, found: dict[str, Any], *, show: bool = True) -> None:
+    """Append one line that survives whatever happens next."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    line = json.dumps(found)
+    if show:
+        print(line if len(line) < 1000 else line[:1000] + " ...", flush=True)
+    with path.open("a", encoding="utf-8") as file:
+        file.write(line + "\n")

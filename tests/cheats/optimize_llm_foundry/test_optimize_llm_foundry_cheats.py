@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from environments.contract import ReportProgress, ScoreStatus
 from environments.optimize_llm_foundry.environment import OptimizeLlmFoundry
+from environments.optimize_llm_foundry.options import STARTER
 from environments.optimize_llm_foundry.runs import Job, NotRan, Ran, Sandbox
 from environments.worker import confine
 from environments.worker.jobs import Level
@@ -75,6 +77,25 @@ def test_a_check_accepts_honest_work_and_names_what_is_wrong(small: Small, tmp_p
         reports[name] = small.environment.check(small.submission(HERE / "submissions" / name, folder))
     assert reports["honest_one_process"].accepted
     assert "hardly left the base" in reports["copies_the_base"].problems[0].what
+
+
+@pytest.mark.parametrize("starter", ["cpu", "gpu"])
+def test_the_tricks_that_change_the_starter_find_what_they_change_in_either(
+    starter: str, tmp_path: Path
+) -> None:
+    original = (STARTER / starter / "train.py").read_text()
+    for cheat in ALL:
+        edits = [
+            line
+            for line in (cheat / "finetune.sh").read_text().splitlines()
+            if line.startswith("sed -i") and line.endswith(" train.py")
+        ]
+        for edit in edits:
+            (tmp_path / "train.py").write_text(original)
+            subprocess.run(["bash", "-c", edit], cwd=tmp_path, check=True)
+            changed = (tmp_path / "train.py").read_text()
+            assert changed != original, f"{cheat.name} changes nothing"
+            compile(changed, cheat.name, "exec")
 
 
 def test_a_script_of_ours_that_fails_is_no_fault_of_the_participant(small: Small, tmp_path: Path) -> None:
