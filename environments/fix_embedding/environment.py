@@ -24,12 +24,10 @@ from environments.contract import (
     Submission,
 )
 from environments.fix_embedding.settings import (
-    KEYS_FILE,
+    KEYS,
     Family,
     FixSettings,
-    Keys,
     decode_settings,
-    open_keys,
 )
 
 if TYPE_CHECKING:
@@ -59,9 +57,9 @@ class FixEmbedding:
         from environments.kit.tokens import write_whole
 
         settings = decode_settings(request.profile.settings)
-        keys = open_keys(request.passphrase)
+        keys = KEYS.open(request.passphrase)
         folders = request.assets
-        write_whole(folders.protected / KEYS_FILE, msgspec.json.encode(keys))
+        KEYS.leave(keys, folders.protected)
         if settings.family is Family.MINIGPT:
             record = prepare_corpus(folders, settings, keys, shipped_vocabulary(), report)
             sizes = json.loads((HERE.parent / "kit" / "minigpt" / "config.json").read_text(encoding="utf-8"))
@@ -142,14 +140,6 @@ def _existing(path: Path) -> Path:
     return path
 
 
-def _keys(submission: Submission) -> Keys:
-    path = submission.assets.protected / KEYS_FILE
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Keys)
-    except (OSError, msgspec.MsgspecError) as error:
-        raise AssetsMissing(f"{path} cannot be read ({error}); run prepare again") from error
-
-
 def _losses(
     network: Network,
     tensors: dict[str, Tensor],
@@ -162,7 +152,7 @@ def _losses(
     from environments.fix_embedding.evaluate import draw_rows, mean_loss
     from environments.kit.tokens import read_tokens
 
-    keys, assets = _keys(submission), submission.assets
+    keys, assets = KEYS.read(submission.assets.protected), submission.assets
     deadline = began + submission.profile.limits.score_seconds
     model = network.build(tensors).to(settings.device)
     workers = submission.profile.needs.cpus if settings.device == "cpu" else 1
@@ -201,7 +191,7 @@ def _damage_details(network: Network, tensors: dict[str, Tensor], submission: Su
         given = read_checkpoint(submission.assets.public, DAMAGED, network.layout)
     except CheckpointRefused as error:
         raise AssetsMissing(f"{submission.assets.public}: {error.problem.what}; run prepare again") from error
-    healthy = undo(given[network.embedding], _keys(submission).permutation_seed)
+    healthy = undo(given[network.embedding], KEYS.read(submission.assets.protected).permutation_seed)
     changed = [
         name
         for name, tensor in tensors.items()

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from environments.contract import SealBroken, SpecificationInvalid
-from environments.sealing import open_sealed
-
-KEYS_ARCHIVE = Path(__file__).parent / "protected" / "keys.sealed"
-KEYS_FILE = "keys.json"
+from environments.kit.settings import SealedKeys, decode_table
 
 
 class Family(StrEnum):
@@ -82,25 +79,13 @@ class Keys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     permutation_seed: int
 
 
-def decode_settings(settings: dict[str, Any]) -> FixSettings:
-    """Return the profile's settings.
+KEYS = SealedKeys(Path(__file__).parent, Keys)
+
+
+def decode_settings(settings: Mapping[str, Any]) -> FixSettings:
+    """Return a profile's settings.
 
     Raises:
-        SpecificationInvalid: a key is missing, unknown or of another type.
+        SpecificationInvalid: names the key.
     """
-    try:
-        return msgspec.convert(settings, FixSettings)
-    except msgspec.ValidationError as error:
-        raise SpecificationInvalid(f"fix_embedding: the profile's settings do not decode: {error}") from error
-
-
-def open_keys(passphrase: str, archive: Path = KEYS_ARCHIVE) -> Keys:
-    """Return the sealed seeds.
-
-    Raises:
-        SealBroken: the archive does not open or does not hold them.
-    """
-    try:
-        return msgspec.json.decode(open_sealed(archive, passphrase)[KEYS_FILE], type=Keys)
-    except (KeyError, msgspec.MsgspecError) as error:
-        raise SealBroken(f"{archive} opened but holds no usable {KEYS_FILE}: {error}") from error
+    return decode_table("fix_embedding", settings, FixSettings)

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from environments.contract import (
     AssetsMissing,
     CheckReport,
@@ -25,12 +23,10 @@ from environments.optimize_llm_foundry import options as lines
 from environments.optimize_llm_foundry.base_model import fetch_base_model, make_base_model
 from environments.optimize_llm_foundry.rows import divide, draw_rows, odd_rows, to_jsonl
 from environments.optimize_llm_foundry.settings import (
-    KEYS_FILE,
+    KEYS,
     Keys,
     Rows,
     decode_settings,
-    open_keys,
-    read_keys,
 )
 
 if TYPE_CHECKING:
@@ -50,7 +46,7 @@ class OptimizeLlmFoundry:
     def prepare(self, request: PrepareRequest, report: ReportProgress) -> None:
         """Make or fetch the base model, write example rows, and leave the sealed seeds."""
         settings = decode_settings(request.profile.settings)
-        keys = open_keys(request.passphrase)
+        keys = KEYS.open(request.passphrase)
         request.assets.protected.mkdir(parents=True, exist_ok=True)
         base = request.assets.public / lines.MODEL
         report(Progress(stage="making the base model", fraction=0.1))
@@ -63,7 +59,7 @@ class OptimizeLlmFoundry:
         (request.assets.public / EXAMPLE).write_bytes(
             to_jsonl(draw_rows(examples, settings.rows, _EXAMPLE_SEED))
         )
-        (request.assets.protected / KEYS_FILE).write_bytes(msgspec.json.encode(keys))
+        KEYS.leave(keys, request.assets.protected)
         report(Progress(stage="prepared", fraction=1.0))
 
     def starter(self, request: PrepareRequest) -> Mapping[str, Path]:
@@ -102,7 +98,7 @@ class OptimizeLlmFoundry:
         from environments.optimize_llm_foundry.runs import Job, Sandbox
 
         settings = decode_settings(submission.profile.settings)
-        keys = read_keys(submission.assets.protected)
+        keys = KEYS.read(submission.assets.protected)
         _, documents = divide(_documents(), keys.documents_seed)
         base = submission.assets.public / lines.MODEL
         seed = _seeds(keys, submission.seed, purpose)

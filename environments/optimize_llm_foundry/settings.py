@@ -7,13 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from environments.contract import AssetsMissing, SpecificationInvalid, Value
-from environments.sealing import open_sealed
-
-KEYS_ARCHIVE = Path(__file__).parent / "protected" / "keys.sealed"
-KEYS_FILE = "keys.json"
+from environments.contract import SpecificationInvalid, Value
+from environments.kit.settings import SealedKeys, decode_table
 
 
 class Model(Value, frozen=True, forbid_unknown_fields=True):
@@ -84,40 +79,16 @@ class Keys(Value, frozen=True, forbid_unknown_fields=True):
         return int.from_bytes(hashlib.sha256(content).digest()[:6])
 
 
+KEYS = SealedKeys(Path(__file__).parent, Keys)
+
+
 def decode_settings(settings: Mapping[str, Any]) -> FoundrySettings:
     """Return a profile's settings.
 
     Raises:
         SpecificationInvalid: names the key.
     """
-    try:
-        found = msgspec.convert(dict(settings), FoundrySettings)
-    except msgspec.ValidationError as error:
-        raise SpecificationInvalid(f"optimize_llm_foundry: settings of a profile: {error}") from error
+    found = decode_table("optimize_llm_foundry", settings, FoundrySettings)
     if (found.model is None) == (not found.hub_model):
         raise SpecificationInvalid("optimize_llm_foundry: settings want either `model` or `hub_model`")
     return found
-
-
-def open_keys(passphrase: str) -> Keys:
-    """Open the sealed seeds.
-
-    Raises:
-        SealBroken: another key, or damaged.
-    """
-    return msgspec.json.decode(open_sealed(KEYS_ARCHIVE, passphrase)[KEYS_FILE], type=Keys)
-
-
-def read_keys(protected: Path) -> Keys:
-    """Read what `prepare` left.
-
-    Raises:
-        AssetsMissing: it is not there or does not decode.
-    """
-    path = protected / KEYS_FILE
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Keys)
-    except (OSError, msgspec.MsgspecError) as error:
-        raise AssetsMissing(
-            f"{path} cannot be read ({error}); run `rebench-workbench env prepare optimize_llm_foundry`"
-        ) from error

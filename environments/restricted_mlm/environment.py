@@ -20,7 +20,7 @@ from environments.contract import (
     Submission,
 )
 from environments.restricted_mlm.corpus import prepare_corpus, read_manifest
-from environments.restricted_mlm.settings import KEYS_FILE, MlmSettings, decode_settings, open_keys
+from environments.restricted_mlm.settings import KEYS, MlmSettings, decode_settings
 
 if TYPE_CHECKING:
     from environments.restricted_mlm.capture_job import Captured, NotCaptured
@@ -35,14 +35,10 @@ class RestrictedMlm:
 
     def prepare(self, request: PrepareRequest, report: ReportProgress) -> None:
         """Make the token files and leave the mask seed beside the protected ones."""
-        import msgspec
-
-        from environments.kit.tokens import write_whole
-
         settings = decode_settings(request.profile.settings)
-        keys = open_keys(request.passphrase)
+        keys = KEYS.open(request.passphrase)
         prepare_corpus(request, settings, keys, report)
-        write_whole(request.assets.protected / KEYS_FILE, msgspec.json.encode(keys))
+        KEYS.leave(keys, request.assets.protected)
         if not self._shipped_weights(request.profile_name).is_file():
             from environments.restricted_mlm.first_weights import train_first_weights
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-import msgspec
 import torch
 
 from environments.contract import (
-    AssetsMissing,
     Progress,
     ReportProgress,
     ScoreReport,
@@ -28,7 +26,7 @@ from environments.restricted_mlm.evaluate import (
     refuse_dependence,
 )
 from environments.restricted_mlm.interpret import NodeFailed
-from environments.restricted_mlm.settings import KEYS_FILE, Keys, MlmSettings
+from environments.restricted_mlm.settings import KEYS, MlmSettings
 
 SUSPICIOUS_ERRORS = 4.0
 """Standard errors beyond which a difference between protected parts is flagged."""
@@ -85,13 +83,7 @@ def _losses(
 ) -> dict[str, Loss]:
     """Return the losses on the scoring part, the control part and a sample of the training text."""
     assets = submission.assets
-    try:
-        keys = msgspec.json.decode((assets.protected / KEYS_FILE).read_bytes(), type=Keys)
-    except (OSError, msgspec.MsgspecError) as error:
-        raise AssetsMissing(
-            f"{assets.protected / KEYS_FILE} cannot be read ({error}); run `rebench-workbench env prepare "
-            f"restricted_mlm --profile {submission.profile_name}` again"
-        ) from error
+    keys = KEYS.read(assets.protected)
     placed = {name: tensor.to(device) for name, tensor in captured.weights.items()}
     parts = {
         "scoring": (assets.protected / "scoring.npy", settings.scoring_rows),

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from environments.contract import SealBroken, SpecificationInvalid
 from environments.kit.bpe import END, MASK
-from environments.sealing import open_sealed
+from environments.kit.settings import SealedKeys, decode_table
 
-KEYS_FILE = "keys.json"
 """In the archive, and beside the protected token files."""
-KEYS_ARCHIVE = Path(__file__).parent / "protected" / "keys.sealed"
 
 
 class MlmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -70,27 +68,13 @@ class Keys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     mask_seed: int
 
 
-def decode_settings(settings: dict[str, Any]) -> MlmSettings:
-    """Return the profile's settings.
+KEYS = SealedKeys(Path(__file__).parent, Keys)
+
+
+def decode_settings(settings: Mapping[str, Any]) -> MlmSettings:
+    """Return a profile's settings.
 
     Raises:
-        SpecificationInvalid: a key is missing, unknown or of another type.
+        SpecificationInvalid: names the key.
     """
-    try:
-        return msgspec.convert(settings, MlmSettings)
-    except msgspec.ValidationError as error:
-        raise SpecificationInvalid(
-            f"restricted_mlm: the profile's settings do not decode: {error}"
-        ) from error
-
-
-def open_keys(passphrase: str, archive: Path = KEYS_ARCHIVE) -> Keys:
-    """Return the sealed seeds.
-
-    Raises:
-        SealBroken: the archive does not open or does not hold them.
-    """
-    try:
-        return msgspec.json.decode(open_sealed(archive, passphrase)[KEYS_FILE], type=Keys)
-    except (KeyError, msgspec.MsgspecError) as error:
-        raise SealBroken(f"{archive} opened but holds no usable {KEYS_FILE}: {error}") from error
+    return decode_table("restricted_mlm", settings, MlmSettings)

@@ -24,13 +24,11 @@ from environments.contract import (
     Submission,
 )
 from environments.triton_cumsum.settings import (
-    KEYS_FILE,
+    KEYS,
     CumsumSettings,
     Keys,
     Statistic,
     decode_settings,
-    open_keys,
-    read_keys,
 )
 
 if TYPE_CHECKING:
@@ -57,9 +55,9 @@ class TritonCumsum:
 
     def prepare(self, request: PrepareRequest, report: ReportProgress) -> None:
         """Leave the sealed lengths beside the protected assets; inputs are drawn fresh at every call."""
-        keys = open_keys(request.passphrase)
+        keys = KEYS.open(request.passphrase)
         request.assets.protected.mkdir(parents=True, exist_ok=True)
-        (request.assets.protected / KEYS_FILE).write_bytes(msgspec.json.encode(keys))
+        KEYS.leave(keys, request.assets.protected)
         report(Progress(stage="unsealing the lengths", fraction=1.0))
 
     def starter(self, request: PrepareRequest) -> Mapping[str, Path]:
@@ -77,7 +75,7 @@ class TritonCumsum:
         if problem := _read_problem(submission.root):
             return CheckReport(problems=(problem,))
         settings = decode_settings(submission.profile.settings)
-        bench = make_bench(settings, read_keys(submission.assets.protected), submission.seed, _CHECK_LENGTH)
+        bench = make_bench(settings, KEYS.read(submission.assets.protected), submission.seed, _CHECK_LENGTH)
         try:
             plan = make_plan(settings)
             reason = check_submission(bench, _job(bench, submission, settings), plan, lambda _progress: None)
@@ -103,7 +101,7 @@ class TritonCumsum:
         others = Bystanders(reader)
         if busy := others.why_busy():
             return ScoreReport.rejected(ScoreStatus.INFRASTRUCTURE, busy, seed=submission.seed)
-        bench = make_bench(settings, read_keys(submission.assets.protected), submission.seed, settings.length)
+        bench = make_bench(settings, KEYS.read(submission.assets.protected), submission.seed, settings.length)
         try:
             job, chance = _job(bench, submission, settings), random.Random(submission.seed)
             before = others.last

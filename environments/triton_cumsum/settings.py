@@ -7,13 +7,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from environments.contract import AssetsMissing, SpecificationInvalid, Value
-from environments.sealing import open_sealed
-
-KEYS = Path(__file__).parent / "protected" / "keys.sealed"
-KEYS_FILE = "keys.json"
+from environments.contract import Value
+from environments.kit.settings import SealedKeys, decode_table
 
 
 class Statistic(StrEnum):
@@ -66,37 +61,13 @@ class Keys(Value, frozen=True, forbid_unknown_fields=True):
     lengths: tuple[int, ...]
 
 
+KEYS = SealedKeys(Path(__file__).parent, Keys)
+
+
 def decode_settings(settings: Mapping[str, Any]) -> CumsumSettings:
     """Return a profile's settings.
 
     Raises:
         SpecificationInvalid: names the key.
     """
-    try:
-        return msgspec.convert(dict(settings), CumsumSettings)
-    except msgspec.ValidationError as error:
-        raise SpecificationInvalid(f"triton_cumsum: settings of a profile: {error}") from error
-
-
-def open_keys(passphrase: str) -> Keys:
-    """Open the sealed lengths.
-
-    Raises:
-        SealBroken: another key, or damaged.
-    """
-    return msgspec.json.decode(open_sealed(KEYS, passphrase)[KEYS_FILE], type=Keys)
-
-
-def read_keys(protected: Path) -> Keys:
-    """Read what `prepare` left.
-
-    Raises:
-        AssetsMissing: it is not there or does not decode.
-    """
-    path = protected / KEYS_FILE
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Keys)
-    except (OSError, msgspec.MsgspecError) as error:
-        raise AssetsMissing(
-            f"{path} cannot be read ({error}); run `rebench-workbench env prepare triton_cumsum`"
-        ) from error
+    return decode_table("triton_cumsum", settings, CumsumSettings)

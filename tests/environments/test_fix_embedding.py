@@ -36,7 +36,8 @@ from environments.fix_embedding.environment import environment, flags
 from environments.fix_embedding.evaluate import EvaluationTimedOut, Loss, draw_rows, mean_loss
 from environments.fix_embedding.gguf_model import read_gguf
 from environments.fix_embedding.helper_training import helper_sizes
-from environments.fix_embedding.settings import Family, Keys, decode_settings, open_keys
+from environments.fix_embedding.settings import KEYS as SEALED
+from environments.fix_embedding.settings import Family, Keys, decode_settings
 from environments.kit.bpe import train_bpe
 from environments.kit.minigpt.network import MiniGPTConfig, build
 from environments.kit.sources import Document
@@ -130,7 +131,7 @@ def test_the_reference_is_sealed_and_stands_nowhere_in_the_open() -> None:
         assert CANARY in files[name].decode()
     plain = [path.name for path in (FOLDER / "protected").iterdir() if path.suffix != ".sealed"]
     assert plain == []
-    assert open_keys(PUBLIC_PASSPHRASE).permutation_seed > 0
+    assert SEALED.open(PUBLIC_PASSPHRASE).permutation_seed > 0
 
 
 def test_only_the_damaged_weights_and_the_helper_are_in_the_open() -> None:
@@ -408,7 +409,7 @@ def score_tree(request: PrepareRequest, root: Path, scratch: Path) -> Any:
 def test_the_paper_profile_damages_a_model_of_the_hub_and_scores_it(tmp_path: Path) -> None:
     request = hub_request(tmp_path)
     environment.prepare(request, quiet)
-    keys = open_keys(PUBLIC_PASSPHRASE)
+    keys = SEALED.open(PUBLIC_PASSPHRASE)
     healthy = load_file(tmp_path / "large" / "model.safetensors")["transformer.wte.weight"].half()
     damaged = load_file(request.assets.public / "damaged.safetensors")["transformer.wte.weight"]
     assert torch.equal(damage.undo(damaged, keys.permutation_seed), healthy)

@@ -37,7 +37,8 @@ from environments.optimize_llm_foundry.result import (
 )
 from environments.optimize_llm_foundry.rows import divide, draw_rows, odd_rows, to_jsonl
 from environments.optimize_llm_foundry.runs import Job, lay_out
-from environments.optimize_llm_foundry.settings import Keys, Model, Rows, decode_settings, open_keys
+from environments.optimize_llm_foundry.settings import KEYS as SEALED
+from environments.optimize_llm_foundry.settings import Keys, Model, Rows, decode_settings
 from environments.sealing import PUBLIC_PASSPHRASE
 
 TINY = Model(width=16, layers=1, heads=2, feed_forward=24, positions=32)
@@ -87,7 +88,7 @@ def test_the_brief_carries_the_canary_and_every_option_that_matters() -> None:
 
 
 def test_the_sealed_keys_open_and_mix_with_the_seed_of_a_call() -> None:
-    keys = open_keys(PUBLIC_PASSPHRASE)
+    keys = SEALED.open(PUBLIC_PASSPHRASE)
     assert keys.seed_for(1, "rows") != keys.seed_for(2, "rows") != keys.seed_for(2, "order")
     assert Keys(documents_seed=1, rows_seed=2).seed_for(1, "rows") != keys.seed_for(1, "rows")
 

@@ -35,7 +35,8 @@ from environments.restricted_mlm import capture, evaluate, graph, interpret, rul
 from environments.restricted_mlm.environment import STARTER, environment
 from environments.restricted_mlm.evaluate import Loss, draw_rows, masked_loss
 from environments.restricted_mlm.losses import flags
-from environments.restricted_mlm.settings import decode_settings, open_keys
+from environments.restricted_mlm.settings import KEYS as SEALED
+from environments.restricted_mlm.settings import decode_settings
 from environments.sealing import PUBLIC_PASSPHRASE, open_sealed
 from tests.cheats.restricted_mlm import small
 from tests.environments.test_kit import TEXTS, hub_dataset
@@ -278,7 +279,7 @@ def test_the_brief_carries_the_canary_and_the_reference_stays_sealed() -> None:
     assert CANARY.encode() in (FOLDER / "protected" / "reference.sealed").read_bytes()[:400]
     reference = open_sealed(FOLDER / "protected" / "reference.sealed", PUBLIC_PASSPHRASE)
     assert {"model.py", "train.py", "reference.toml", "cpu/reference-4096x64.safetensors"} <= set(reference)
-    assert open_keys(PUBLIC_PASSPHRASE).mask_seed > 0
+    assert SEALED.open(PUBLIC_PASSPHRASE).mask_seed > 0
 
 
 def hub_request(folder: Path) -> PrepareRequest:

@@ -29,7 +29,8 @@ from environments.sealing import PUBLIC_PASSPHRASE, open_sealed
 from environments.triton_cumsum import host_workload
 from environments.triton_cumsum.cases import CROWDED, LARGE, NOT_POSITIVE, POSITIVE, SPARSE, USUAL, ZERO, Kind
 from environments.triton_cumsum.environment import make_plan
-from environments.triton_cumsum.settings import decode_settings, open_keys
+from environments.triton_cumsum.settings import KEYS as SEALED
+from environments.triton_cumsum.settings import decode_settings
 from tests.cheats.triton_cumsum.small import HOST, Small, quiet
 
 FOLDER = Path(registry.find("triton_cumsum").folder)
@@ -184,11 +185,11 @@ def test_the_gpu_profile_without_a_gpu_is_our_fault_and_not_a_score(tmp_path: Pa
 
 
 def test_hidden_lengths_stay_sealed_and_hold_the_edges() -> None:
-    keys = open_keys(PUBLIC_PASSPHRASE)
+    keys = SEALED.open(PUBLIC_PASSPHRASE)
     assert {0, 1, 2} <= set(keys.lengths)
     assert any(n % 2 for n in keys.lengths)
     with pytest.raises(SealBroken):
-        open_keys("another key")
+        SEALED.open("another key")
 
 
 def test_an_unknown_setting_is_named() -> None:

@@ -27,7 +27,7 @@ from environments.kit.tokens import token_file_bytes, write_whole
 from environments.restricted_mlm import capture_job
 from environments.restricted_mlm.corpus import MANIFEST, Manifest
 from environments.restricted_mlm.environment import environment
-from environments.restricted_mlm.settings import KEYS_FILE, Keys
+from environments.restricted_mlm.settings import KEYS, Keys
 from environments.worker import Answered, Confinement, Failed, FailureKind, Level, WorkerJob, WorkerOutcome
 
 VOCABULARY, LENGTH = 64, 8
@@ -70,7 +70,7 @@ def small_assets(folder: Path) -> AssetFolders:
         )
         write_whole(place / MANIFEST, msgspec.json.encode(manifest))
     keys = Keys(scoring_seed=1, control_seed=2, validation_seed=3, mask_seed=4)
-    write_whole(protected / KEYS_FILE, msgspec.json.encode(keys))
+    KEYS.leave(keys, protected)
     task = {"vocabulary": VOCABULARY, "length": LENGTH, "mask_token": 1, "mask_share": 0.15}
     write_whole(public / "task.json", json.dumps(task).encode())
     return AssetFolders(public=public, protected=protected)
