@@ -154,7 +154,8 @@ def _score_one(seat: Seat, known: Known) -> dict[str, Any]:
         shutil.rmtree(folder, ignore_errors=True)
     details = dict(report.details)
     log = str(details.pop("log", ""))
-    clean = "GOT" not in log and not details.get("confinement", {}).get("survivors", 0)
+    confined = details.get("confinement", {})
+    clean = "GOT" not in log and not confined.get("survivors") and not confined.get("gpu_survivors")
     right = clean and report.status.value == known.promised
     return {**said, "verdict": report.status.value, "right": right, "message": report.message,
             "call_seconds": round(time.monotonic() - began, 1), "details": details,
