@@ -109,7 +109,9 @@ def read_record(folders: AssetFolders) -> CorpusRecord:
     try:
         return msgspec.json.decode(path.read_bytes(), type=CorpusRecord)
     except (OSError, msgspec.MsgspecError) as error:
-        raise AssetsMissing(f"{path} cannot be read ({error}); run prepare again") from error
+        raise AssetsMissing(
+            f"{path} cannot be read ({error}); run `rebench-workbench env prepare` again"
+        ) from error
 
 
 def _present(folders: AssetFolders, recipe: str) -> CorpusRecord | None:

@@ -190,7 +190,9 @@ def _damage_details(network: Network, tensors: dict[str, Tensor], submission: Su
     try:
         given = read_checkpoint(submission.assets.public, DAMAGED, network.layout)
     except CheckpointRefused as error:
-        raise AssetsMissing(f"{submission.assets.public}: {error.problem.what}; run prepare again") from error
+        raise AssetsMissing(
+            f"{submission.assets.public}: {error.problem.what}; run `rebench-workbench env prepare` again"
+        ) from error
     healthy = undo(given[network.embedding], KEYS.read(submission.assets.protected).permutation_seed)
     changed = [
         name

@@ -100,7 +100,9 @@ def read_task(folder: Path) -> dict[str, Any]:
     try:
         task: dict[str, Any] = json.loads((folder / TASK_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise AssetsMissing(f"{folder / TASK_FILE} cannot be read ({error}); run prepare again") from error
+        raise AssetsMissing(
+            f"{folder / TASK_FILE} cannot be read ({error}); run `rebench-workbench env prepare` again"
+        ) from error
     return task
 
 
@@ -113,7 +115,7 @@ def read_layout(family: Family, public: Path, protected: Path) -> Layout:
         return Layout(network.layout, network.head)
     except (OSError, msgspec.MsgspecError) as error:
         raise AssetsMissing(
-            f"{protected / LAYOUT_FILE} cannot be read ({error}); run prepare again"
+            f"{protected / LAYOUT_FILE} cannot be read ({error}); run `rebench-workbench env prepare` again"
         ) from error
 
 

@@ -45,9 +45,11 @@ def read_tokens(path: Path) -> NDArray[np.uint16]:
     try:
         tokens: NDArray[np.uint16] = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError) as error:
-        raise AssetsMissing(f"{path} is not a token file ({error}); run prepare again") from error
+        raise AssetsMissing(
+            f"{path} is not a token file ({error}); run `rebench-workbench env prepare` again"
+        ) from error
     if tokens.ndim != 1 or tokens.dtype != np.dtype("<u2"):
         raise AssetsMissing(
-            f"{path} holds {tokens.dtype} of shape {tokens.shape}, not a row of uint16; run prepare again"
+            f"{path} holds {tokens.dtype} of shape {tokens.shape}, not a row of uint16; run `rebench-workbench env prepare` again"
         )
     return tokens

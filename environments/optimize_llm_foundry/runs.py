@@ -90,7 +90,7 @@ def lay_out(source: Path, work: Path, job: Job) -> None:
         shutil.copytree(job.base, work / job.options["model"])
     except OSError as error:
         raise AssetsMissing(
-            f"the base model {job.base} cannot be read ({error}); run prepare again"
+            f"the base model {job.base} cannot be read ({error}); run `rebench-workbench env prepare` again"
         ) from error
 
 

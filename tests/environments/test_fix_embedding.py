@@ -301,7 +301,7 @@ def test_missing_keys_ask_for_prepare(small: Small, tmp_path: Path) -> None:
     (tmp_path / "protected" / "keys.json").unlink()
     given = small.submission(tmp_path / "root", tmp_path / "s")
     folders = AssetFolders(public=small.folders.public, protected=tmp_path / "protected")
-    with pytest.raises(AssetsMissing, match="run prepare again"):
+    with pytest.raises(AssetsMissing, match="env prepare"):
         environment.score(msgspec.structs.replace(given, assets=folders), quiet)
 
 
@@ -564,7 +564,7 @@ def test_assets_prepared_before_there_was_a_layout_file_are_checked_all_the_same
     made = networks.read_layout(Family.MINIGPT, small.folders.public, tmp_path)
     assert written == made
     (tmp_path / "layout.json").write_bytes(b"{")
-    with pytest.raises(AssetsMissing, match="run prepare again"):
+    with pytest.raises(AssetsMissing, match="env prepare"):
         networks.read_layout(Family.MINIGPT, small.folders.public, tmp_path)
 
 
@@ -647,5 +647,5 @@ def test_damage_to_our_own_files_is_our_fault_not_theirs(small: Small, tmp_path:
     (tmp_path / "public" / "damaged.safetensors").write_bytes(b"torn")
     given = small.submission(tmp_path / "root", tmp_path / "s")
     folders = AssetFolders(public=tmp_path / "public", protected=small.folders.protected)
-    with pytest.raises(AssetsMissing, match="run prepare again"):
+    with pytest.raises(AssetsMissing, match="env prepare"):
         environment.score(msgspec.structs.replace(given, assets=folders), quiet)

@@ -128,7 +128,7 @@ def test_token_files_come_back_as_they_were_and_damage_is_reported(tmp_path: Pat
     with pytest.raises(AssetsMissing, match="not a row of uint16"):
         read_tokens(path)
     path.write_bytes(b"\x93NUMPY torn")
-    with pytest.raises(AssetsMissing, match="run prepare again"):
+    with pytest.raises(AssetsMissing, match="env prepare"):
         read_tokens(path)
 
 
