@@ -30,6 +30,8 @@ class Supervisor:
         while True:
             began = time.monotonic()
             self._host = subprocess.Popen(self._command)
+            if self._told_to_stop:  # between two hosts, when there was none to pass it on to
+                self._host.terminate()
             code = self._host.wait()
             if code == 0 or self._told_to_stop:
                 return code
@@ -37,6 +39,8 @@ class Supervisor:
             if quick_deaths >= MOST_QUICK_DEATHS:
                 return code
             time.sleep(0.1 * quick_deaths)
+            if self._told_to_stop:
+                return code
 
     def stop(self, number: int, frame: FrameType | None) -> None:
         """Pass a signal on to the host and let it be the last."""

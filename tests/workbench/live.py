@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+import psutil
 
 from sessions.clients.client import Client
 from sessions.record.store import Record, Store
@@ -27,20 +27,19 @@ def host_pid(record: Record) -> int:
 
 
 def end_hosts(home: Path) -> None:
-    """End the host of every session of a home, also one too busy to answer."""
+    """End the host of every session of a home, also one too busy to answer or just being started again."""
     for record in Store(home).records():
-        pid = _lock_holder(record)
-        if pid is None:
-            continue
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGTERM)
-        wait_for(lambda: _lock_holder(record) != pid, 30, f"the end of host {pid}")  # noqa: B023  (called at once)
+        for process in _hosting(record):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.terminate()
+        wait_for(lambda: not _hosting(record), 30, f"the end of {record.session}'s host")  # noqa: B023  (called at once)
 
 
-def _lock_holder(record: Record) -> int | None:
-    """Return the process that says it hosts the record, if it is one that does."""
-    with contextlib.suppress(OSError, ValueError):
-        pid = int(record.host_lock.read_text())
-        if str(record.folder).encode() in Path(f"/proc/{pid}/cmdline").read_bytes():
-            return pid
-    return None
+def _hosting(record: Record) -> list[psutil.Process]:
+    """Return the supervisor and the host of a record, the supervisor first: it would start another host."""
+    found = []
+    for process in psutil.process_iter(["cmdline"]):
+        words = process.info["cmdline"] or ()
+        if str(record.folder) in words and {"sessions.host", "sessions.host.supervisor"} & set(words):
+            found.append(process)
+    return sorted(found, key=lambda process: "sessions.host" in process.info["cmdline"])
