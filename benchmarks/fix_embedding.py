@@ -99,7 +99,10 @@ class Bench:
                 self.tell("its model", task.large, task.read_reference(file.parent), placement=name)
 
     def _read(self, file: Path) -> Tensor:
-        place = torch.from_numpy(np.load(file)).long()
+        try:
+            place = torch.from_numpy(np.load(file)).long()
+        except (OSError, ValueError) as error:
+            raise AssetsMissing(f"{file} cannot be read as a placement: {error}") from error
         count = len(self.task.true)
         if place.shape != (count,) or int(place.max()) >= count:
             raise AssetsMissing(f"{file} is no placement of {count:,} tokens: shape {tuple(place.shape)}")
