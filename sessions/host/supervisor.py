@@ -8,6 +8,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import threading
 import time
 from types import FrameType
 
@@ -22,7 +23,7 @@ class Supervisor:
     def __init__(self, command: list[str]) -> None:
         self._command = command
         self._host: subprocess.Popen[bytes] | None = None
-        self._told_to_stop = False
+        self._told_to_stop = threading.Event()
 
     def run(self) -> int:
         """Return the host's last exit code."""
@@ -30,21 +31,21 @@ class Supervisor:
         while True:
             began = time.monotonic()
             self._host = subprocess.Popen(self._command)
-            if self._told_to_stop:  # between two hosts, when there was none to pass it on to
+            if self._told_to_stop.is_set():  # between two hosts, when there was none to pass it on to
                 self._host.terminate()
             code = self._host.wait()
-            if code == 0 or self._told_to_stop:
+            if code == 0 or self._told_to_stop.is_set():
                 return code
             quick_deaths = quick_deaths + 1 if time.monotonic() - began < QUICK_SECONDS else 0
             if quick_deaths >= MOST_QUICK_DEATHS:
                 return code
             time.sleep(0.1 * quick_deaths)
-            if self._told_to_stop:
+            if self._told_to_stop.is_set():
                 return code
 
     def stop(self, number: int, frame: FrameType | None) -> None:
         """Pass a signal on to the host and let it be the last."""
-        self._told_to_stop = True
+        self._told_to_stop.set()
         if self._host is not None:
             self._host.send_signal(number)
 
