@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
 import msgspec
@@ -71,13 +71,11 @@ def lay_out_reference(
     kept.mkdir(parents=True, exist_ok=True, mode=0o700)
     with assets.locked(kept / ".lock", report):
         store = kept / made_from.hexdigest()[:16]
-        if not store.is_dir():
+        if store.is_dir():
+            _copy(recipe.makes, store, tree)
+        else:
             _make(recipe, tree, report)
             _keep(recipe.makes, tree, store)
-        for name in recipe.makes:
-            (tree / name).parent.mkdir(parents=True, exist_ok=True)
-            (tree / name).unlink(missing_ok=True)
-            shutil.copyfile(store / name, tree / name)
 
 
 def _recipes(text: bytes, archive: Path) -> dict[str, Recipe]:
@@ -150,19 +148,18 @@ def _end_group(process: subprocess.Popen[str]) -> None:
 
 def _keep(names: Iterable[str], tree: Path, store: Path) -> None:
     """Copy what was made into `store`, whole or not at all."""
-    with _beside(store) as partial:
-        for name in names:
-            if not (tree / name).is_file():
-                raise ReferenceNotMade(f"making the reference solution left no {name}")
-            (partial / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(tree / name, partial / name)
-        partial.replace(store)
-
-
-@contextlib.contextmanager
-def _beside(store: Path) -> Iterator[Path]:
+    for name in names:
+        if not (tree / name).is_file():
+            raise ReferenceNotMade(f"making the reference solution left no {name}")
     partial = Path(tempfile.mkdtemp(prefix=f"{store.name}.partial-", dir=store.parent))
     try:
-        yield partial
+        _copy(names, tree, partial)
+        partial.replace(store)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def _copy(names: Iterable[str], source: Path, target: Path) -> None:
+    for name in names:
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source / name, target / name)

@@ -14,8 +14,6 @@ from pathlib import Path, PurePosixPath
 
 from environments.contract import CANARY, SealBroken
 
-"""Stands in every brief and every sealed archive, so that a crawl can be filtered and a leak be recognised."""
-
 PUBLIC_PASSPHRASE = "rebench-workbench: please do not train on this"  # noqa: S105  (public on purpose)
 """The default key. It keeps solutions out of crawls, not from a person who reads this line."""
 
