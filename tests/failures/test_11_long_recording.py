@@ -21,14 +21,14 @@ MEASURE = """
 import json, resource, sys, time
 from pathlib import Path
 from sessions.recording.player import Player
-began = time.perf_counter()
+began = time.process_time()
 player = Player(Path(sys.argv[1]))
 first = player.screen_at(player.recording.began)
-opened = time.perf_counter()
+opened = time.process_time()
 start, end = player.recording.began, player.recording.ended()
-at = time.perf_counter()
+at = time.process_time()
 screen = player.screen_at(start + (end - start) * 95 // 100)
-sought = time.perf_counter()
+sought = time.process_time()
 print(json.dumps({"open": opened - began, "seek": sought - at, "exact": screen.exact,
     "mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, "text": screen.text()}))
 """

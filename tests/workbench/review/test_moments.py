@@ -95,7 +95,7 @@ def test_a_long_record_seeks_in_a_millisecond(tmp_path: Path, story: Told) -> No
         if number % 50 == 0:
             told.note(f"note {number}")
     film = Film.read(told.record.log)
-    began = time.perf_counter()
+    began = time.process_time()
     for minute in range(0, 480, 5):
         film.at_elapsed(minute * MINUTE)
-    assert (time.perf_counter() - began) / 96 < 0.01
+    assert (time.process_time() - began) / 96 < 0.01
