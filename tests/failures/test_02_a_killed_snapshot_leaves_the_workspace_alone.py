@@ -53,7 +53,9 @@ def test_fifty_killed_snapshots_change_nothing_and_the_next_one_is_whole(tmp_pat
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         finished = number in store.numbers()
-        duration *= 0.8 if finished else 1.05  # so that about one in five is just done, however fast the machine
+        duration *= (
+            0.8 if finished else 1.05
+        )  # so that about one in five is just done, however fast the machine
         killed += not finished
         assert fingerprint(work, times=True) == before
         if killed == KILLS:
