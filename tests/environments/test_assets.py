@@ -181,38 +181,6 @@ def test_a_lock_of_a_killed_process_is_free(tmp_path: Path) -> None:
         assert time.monotonic() - began < 5
 
 
-def test_a_file_of_an_installed_package_is_found_and_checked() -> None:
-    path = assets.packaged_file("msgspec", "msgspec/__init__.py")
-    assert path.name == "__init__.py"
-    assert assets.packaged_file("msgspec", "msgspec/__init__.py", sha256=assets.digest(path)) == path
-
-
-@pytest.mark.parametrize(
-    ("asked", "says"),
-    [
-        (
-            {"distribution": "no-such-package", "relative": "x"},
-            r"not installed.*pip install 'no-such-package'",
-        ),
-        (
-            {"distribution": "msgspec", "relative": "x", "version": "0.0.1"},
-            r"installed as .*pip install 'msgspec==0\.0\.1'",
-        ),
-        ({"distribution": "msgspec", "relative": "no/such/file"}, "holds no no/such/file"),
-        ({"distribution": "msgspec", "relative": "msgspec/__init__.py", "sha256": "0" * 64}, "expected 0000"),
-    ],
-)
-def test_a_missing_source_says_what_to_install(asked: dict[str, str], says: str) -> None:
-    with pytest.raises(AssetsMissing, match=says):
-        assets.packaged_file(**asked)  # type: ignore[arg-type]
-
-
-def test_a_wheel_already_fetched_is_not_fetched_again(tmp_path: Path) -> None:
-    (tmp_path / "kept.whl").write_bytes(b"wheel")
-    digest = hashlib.sha256(b"wheel").hexdigest()
-    assert assets.fetch_wheel("anything==1", digest, tmp_path) == tmp_path / "kept.whl"
-
-
 def test_the_home_is_the_variable_or_the_users_data_folder(tmp_path: Path) -> None:
     assert assets.home({"REBENCH_HOME": str(tmp_path)}) == tmp_path
     assert assets.home({}).name == "rebench-workbench"

