@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -14,6 +13,7 @@ from typing import Any
 import msgspec
 
 from environments.contract import CheckReport, EnvironmentFault, Progress, ReportProgress, ScoreReport
+from environments.ending import end_group
 from environments.invoke import InvokeRequest
 
 _GRACE_SECONDS = 10.0
@@ -51,11 +51,12 @@ def call(request: InvokeRequest, report: ReportProgress, seconds: float | None =
         try:
             _ask(process, request)
             answer = _listen(reading, report)
-            process.wait(timeout=_GRACE_SECONDS)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=_GRACE_SECONDS)
         finally:
             if ending is not None:
                 ending.cancel()
-            _end(process)
+            end_group(process, _GRACE_SECONDS)
         log.seek(max(0, log.seek(0, os.SEEK_END) - _LOG_TAIL))
         said = log.read().decode(errors="replace").strip()
     if answer is None:
@@ -85,24 +86,12 @@ def _ask(process: subprocess.Popen[bytes], request: InvokeRequest) -> None:
 
 
 def _listen(channel: int, report: ReportProgress) -> dict[str, Any] | None:
-    """Read lines until the channel ends; return the one that is not progress."""
-    answer = None
+    """Read lines until the answer, the one that is not progress, or the channel's end."""
     with os.fdopen(channel, "rb") as lines:
         for line in lines:
             message = msgspec.json.decode(line, type=dict[str, Any])
             if "progress" in message:
                 report(msgspec.convert(message["progress"], Progress))
             else:
-                answer = message
-    return answer
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ask the process to end its worker and itself; insist after a while."""
-    if process.poll() is None:
-        process.terminate()
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=_GRACE_SECONDS)
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+                return message
+    return None

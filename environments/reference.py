@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -19,6 +16,7 @@ import msgspec
 
 from environments import assets
 from environments.contract import EnvironmentFault, Progress, ReportProgress, Value
+from environments.ending import end_group
 from environments.registry import Found
 from environments.sealing import open_sealed, write_below
 
@@ -121,29 +119,25 @@ def _make(recipe: Recipe, tree: Path, report: ReportProgress) -> None:
 
     def end() -> None:
         timed_out.set()
-        _end_group(process)
+        end_group(process)
 
     timer = threading.Timer(recipe.seconds, end)
     timer.start()
-    try:
-        with process:
+    with process:
+        try:
             for line in process.stdout or ():
                 tail = [*tail[-_TAIL_LINES:], line]
                 if text := line.strip():
                     report(Progress(stage=f"{stage}: {text[:100]}"))
-    finally:
-        timer.cancel()
-        _end_group(process)
+            process.wait()
+        finally:
+            timer.cancel()
+            end_group(process)
     if process.returncode or timed_out.is_set():
         why = f"took over {recipe.seconds:g} s" if timed_out.is_set() else f"exit {process.returncode}"
         raise ReferenceNotMade(
             f"making the reference solution failed: {' '.join(recipe.make)}: {why}\n{''.join(tail)}"
         )
-
-
-def _end_group(process: subprocess.Popen[str]) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _keep(names: Iterable[str], tree: Path, store: Path) -> None:

@@ -101,10 +101,11 @@ def prepare(planned: Plan, home: Path, on_progress: OnProgress) -> None:
     Raises:
         InvocationFailed: with what is missing and where it was looked for.
     """
+    from environments.invoke import Action
     from workbench.preflight.invoking import invoke
 
     invoke(
-        "prepare",
+        Action.PREPARE,
         planned.found.spec.slug,
         planned.profile,
         home=home,
@@ -123,6 +124,7 @@ def open_planned(planned: Plan, store: Store) -> Record:
         HostGone: the host does not come up.
     """
     from environments import assets
+    from environments.invoke import Action
     from sessions.clients.hosting import start_host
     from sessions.host.opening import Opening, find_hardware, open_session
     from workbench.preflight.invoking import invoke
@@ -130,7 +132,7 @@ def open_planned(planned: Plan, store: Store) -> Record:
     found, wish = planned.found, planned.wish
     folders = assets.folders_for(found.spec, planned.profile, store.home)
     work_tree = wish.work_tree or _new_work_tree(found.spec.slug)
-    starter = invoke("starter", found.spec.slug, planned.profile, home=store.home, folder=outside(found))
+    starter = invoke(Action.STARTER, found.spec.slug, planned.profile, home=store.home, folder=outside(found))
     opening = Opening(
         environment=found.spec,
         profile=planned.profile,

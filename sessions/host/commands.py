@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import os
 import signal
 import time
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from sessions.host.participants import Participant
+from sessions.host.process_tree import kill_tree, signal_tree
 from sessions.record.events import ClockPaused, CommandRun, Event
 from sessions.record.log import Journal
 from sessions.record.state import Phase
@@ -51,12 +48,12 @@ class Commands:
         )
         self._running.add(process.pid)
         if self._held:
-            _signal_tree(process.pid, signal.SIGSTOP)
+            signal_tree(process.pid, signal.SIGSTOP)
         output = _Output(self._place())
         try:
             timed_out = await _read_all(process, output, timeout)
         finally:
-            kill_group(process.pid)
+            kill_tree(process.pid)
             self._running.discard(process.pid)
             await process.wait()
             output.close()
@@ -92,18 +89,18 @@ class Commands:
         elif self._held and self._journal.state.phase is not Phase.PAUSED:
             self._held = False
             for group in tuple(self._running):
-                _signal_tree(group, signal.SIGCONT)
+                signal_tree(group, signal.SIGCONT)
 
     def hold(self) -> None:
         """Stop whatever runs, if the clock stands; again and again, for a process may have been born meanwhile."""
         if self._held:
             for group in tuple(self._running):
-                _signal_tree(group, signal.SIGSTOP)
+                signal_tree(group, signal.SIGSTOP)
 
     def kill_all(self) -> None:
         """End every command that still runs: the deadline has come."""
         for group in tuple(self._running):
-            kill_group(group)
+            kill_tree(group)
 
 
 class _Output:
@@ -150,18 +147,3 @@ async def _read_all(process: asyncio.subprocess.Process, output: _Output, timeou
     except TimeoutError:
         return True
     return False
-
-
-def _signal_tree(root: int, number: signal.Signals) -> None:
-    """Send a signal to a command and all its descendants, parents first: sandboxes and daemons leave the group."""
-    with contextlib.suppress(psutil.Error):
-        top = psutil.Process(root)
-        for process in (top, *top.children(recursive=True)):
-            with contextlib.suppress(psutil.Error):
-                process.send_signal(number)
-
-
-def kill_group(group: int) -> None:
-    _signal_tree(group, signal.SIGKILL)
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, signal.SIGKILL)

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
-import psutil
 
 from environments.contract import CheckReport, Progress, ScoreReport, ScoreStatus
+from sessions.host.process_tree import kill_tree
 
 OnProgress = Callable[[Progress], None]
 _CHANNEL_LIMIT = 16 * 1024 * 1024
@@ -95,7 +95,8 @@ class ProcessScorer:
         except TimeoutError:
             return _timed_out(call, seconds)
         finally:
-            await kill_tree(process)
+            kill_tree(process.pid)
+            await process.wait()
         return answer or Answer(fault=_death(process.returncode, folder), died=True)
 
 
@@ -140,19 +141,6 @@ def _death(code: int | None, folder: Path) -> str:
     how = f"signal {signal.Signals(-code).name}" if code is not None and code < 0 else f"exit code {code}"
     tail = (folder / "stderr.log").read_bytes()[-400:].decode(errors="replace").strip()
     return f"the scorer ended without an answer ({how})" + (f": …{tail}" if tail else "")
-
-
-async def kill_tree(process: asyncio.subprocess.Process) -> None:
-    """End a process, its group and every descendant, and wait until it is gone."""
-    descendants: list[psutil.Process] = []
-    with contextlib.suppress(psutil.Error):
-        descendants = psutil.Process(process.pid).children(recursive=True)
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    for descendant in descendants:
-        with contextlib.suppress(psutil.Error):
-            descendant.kill()
-    await process.wait()
 
 
 class ScriptedScorer:

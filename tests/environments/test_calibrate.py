@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -129,6 +130,21 @@ def test_a_call_that_takes_too_long_is_ended(tiny: Tiny, tmp_path: Path) -> None
     (root / "solution.py").write_text("def predict(xs):\n    while True: pass\n")
     with pytest.raises(calls.CallFailed, match="ended from outside"):
         calls.score(workshop.request(Action.SCORE, root, tmp_path / "s"), quiet, seconds=1.0)
+
+
+def test_an_answer_counts_though_its_process_does_not_end(
+    tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lingers = tmp_path / "lingers"
+    answer = '{"check": {"problems": []}}'
+    lingers.write_text(
+        f"#!/bin/sh\ntrap '' TERM\necho '{answer}'  >/proc/self/fd/$4\nwhile :; do sleep 1; done\n"
+    )
+    lingers.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(lingers))
+    monkeypatch.setattr(calls, "_GRACE_SECONDS", 0.1)
+    workshop = Workshop(tiny.found, "cpu", tiny.home, PUBLIC_PASSPHRASE)
+    assert calls.check(workshop.request(Action.CHECK), quiet).accepted
 
 
 def test_a_check_is_returned_as_a_value(tiny: Tiny, tmp_path: Path) -> None:

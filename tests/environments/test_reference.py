@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -100,3 +101,18 @@ def test_a_recipe_that_fails_says_why_and_keeps_nothing(case: Case, toml: str, s
         case.lay_out(found)
     left = {p for p in set((case.home / "references").rglob("*")) - before if p.name != ".lock"}
     assert not [p for p in left if p.is_file() or "partial" in p.name]
+
+
+def test_a_recipe_whose_watcher_gives_up_is_ended_at_once(case: Case) -> None:
+    waits = "import time; print('up', flush=True); time.sleep(600)"
+    found = case.seal(seed="watched", reference_toml=recipe(waits, 600.0))
+
+    def gives_up(progress: Progress) -> None:
+        if progress.stage.endswith("up"):
+            raise KeyError("the watcher")
+
+    (case.folder / "watched").mkdir()
+    began = time.monotonic()
+    with pytest.raises(KeyError, match="the watcher"):
+        lay_out_reference(found, "cpu", case.folder / "watched", case.home, PUBLIC_PASSPHRASE, gives_up)
+    assert time.monotonic() - began < 60

@@ -178,6 +178,7 @@ def prepare(
     environment: str, profile: str | None, environment_folders: tuple[Path, ...], as_json: bool
 ) -> None:
     """Make or fetch an environment's data; resumes what was begun."""
+    from environments.invoke import Action
     from workbench.cli.preparing import shown_progress
     from workbench.preflight.environment import chosen
     from workbench.preflight.invoking import invoke
@@ -185,7 +186,9 @@ def prepare(
     found, name = chosen(environment, profile, environment_folders, home_folder())
     with shown_progress(f"preparing {environment} ({name})") as report:
         folder = None if found.module else found.folder
-        made = invoke("prepare", found.spec.slug, name, home=home_folder(), folder=folder, on_progress=report)
+        made = invoke(
+            Action.PREPARE, found.spec.slug, name, home=home_folder(), folder=folder, on_progress=report
+        )
     if as_json:
         print_json(made)
     else:

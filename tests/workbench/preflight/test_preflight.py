@@ -17,6 +17,7 @@ from environments.contract import (
     Profile,
     ProfileUnavailable,
 )
+from environments.invoke import Action
 from sessions.telemetry.backends import ScriptedGpus
 from sessions.telemetry.samples import Gpu, GpuProcess
 from tests.workbench.cli.conftest import Run, home, run
@@ -179,12 +180,17 @@ def test_preparing_shows_progress_and_tells_what_was_made(home: Path) -> None:
     told: list[tuple[str, float | None]] = []
     folder = TINY_ENVIRONMENTS / "tiny_sum"
     made = invoke(
-        "prepare", "tiny_sum", "cpu", home=home, folder=folder, on_progress=lambda *step: told.append(step)
+        Action.PREPARE,
+        "tiny_sum",
+        "cpu",
+        home=home,
+        folder=folder,
+        on_progress=lambda *step: told.append(step),
     )
     assert ("writing one file", 0.5) in told
     assert made["files"] == 2
     with pytest.raises(InvocationFailed, match="no profile 'huge'"):
-        invoke("prepare", "tiny_sum", "huge", home=home, folder=folder)
+        invoke(Action.PREPARE, "tiny_sum", "huge", home=home, folder=folder)
 
 
 def test_env_commands_list_show_check_and_prepare(run: Run) -> None:
