@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 import tempfile
 import time
 from pathlib import Path
@@ -39,16 +38,7 @@ async def rescore(
         root, scratch, logs = (Path(folder) / name for name in ("snapshot", "scratch", "logs"))
         scratch.mkdir()
         await asyncio.to_thread(SnapshotStore(record.folder).checkout, row.commit, root)
-        call = Call(
-            action="score",
-            slug=opened.environment.slug,
-            profile=opened.profile,
-            root=str(root),
-            scratch=str(scratch),
-            seed=secrets.randbits(32),
-            assets={"public": str(assets.public), "protected": str(assets.protected)},
-            folder=None if environment_folder is None else str(environment_folder),
-        )
+        call = Call.on_snapshot("score", opened, root, scratch, assets, environment_folder)
         answer = await scorer.run(call, logs, limits.score_seconds, on_progress)
     seconds = round(time.monotonic() - began, 3)
     if answer.score is None:

@@ -53,8 +53,8 @@ def surroundings_of(record: Record, work_tree: Path, wiring: Wiring, hidden: Seq
     home = record.home
     return Surroundings(
         work_folder=work_tree,
-        masks=(home, Path(wiring.protected), runtime_folder(), *package_folders(hidden)),
-        visible=(Path(wiring.public), record.participant_socket.parent, *own_folders_below(Path("/tmp"))),  # noqa: S108
+        masks=(home, wiring.assets.protected, runtime_folder(), *package_folders(hidden)),
+        visible=(wiring.assets.public, record.participant_socket.parent, *own_folders_below(Path("/tmp"))),  # noqa: S108
         private=home / "private" / record.session,
         account=wiring.participant_user,
     )
@@ -64,7 +64,7 @@ def guarded_of(record: Record, wiring: Wiring, hidden: Sequence[str]) -> tuple[G
     """Return what a participant must not reach."""
     return (
         Guarded("the records", record.folder.parent),
-        Guarded("protected assets", Path(wiring.protected)),
+        Guarded("protected assets", wiring.assets.protected),
         Guarded("the proctor's socket", record.proctor_socket.parent),
         *(Guarded(f"package {folder.name}", folder, decisive=False) for folder in package_folders(hidden)),
     )

@@ -164,16 +164,8 @@ class ScoreQueue:
             None if self.gateway is None else self.gateway.lend(f"{action} of snapshot {snapshot.number}")
         )
         async with self._checked_out(snapshot, action) as (root, scratch):
-            call = Call(
-                action=action,
-                slug=opened.environment.slug,
-                profile=opened.profile,
-                root=str(root),
-                scratch=str(scratch),
-                seed=secrets.randbits(32),
-                assets={"public": self._wiring.public, "protected": self._wiring.protected},
-                folder=self._wiring.environment_folder,
-                gateway=None if access is None else {"socket": str(access.socket), "key": access.key},
+            call = Call.on_snapshot(
+                action, opened, root, scratch, self._wiring.assets, self._wiring.environment_place, access
             )
             try:
                 return await self._scorer.run(call, folder, seconds, on_progress)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import secrets
 import signal
 import sys
 from collections.abc import Callable
@@ -13,8 +14,9 @@ from typing import Any, Protocol
 
 import msgspec
 
-from environments.contract import CheckReport, Progress, ScoreReport, ScoreStatus
+from environments.contract import AssetFolders, CheckReport, GatewayAccess, Progress, ScoreReport, ScoreStatus
 from sessions.host.process_tree import kill_tree
+from sessions.record.events import SessionOpened
 
 OnProgress = Callable[[Progress], None]
 _CHANNEL_LIMIT = 16 * 1024 * 1024
@@ -34,9 +36,32 @@ class Call(msgspec.Struct, frozen=True):
     """`public` and `protected` folders."""
     folder: str | None = None
     """Where the environment lives, when it is not found by its slug."""
-    passphrase: str | None = None
     gateway: dict[str, str] | None = None
     """`socket` and `key`."""
+
+    @classmethod
+    def on_snapshot(
+        cls,
+        action: str,
+        opened: SessionOpened,
+        root: Path,
+        scratch: Path,
+        assets: AssetFolders,
+        environment_folder: Path | None,
+        access: GatewayAccess | None = None,
+    ) -> Call:
+        """Return the call of `action` on the snapshot in `root`, with a fresh seed."""
+        return cls(
+            action=action,
+            slug=opened.environment.slug,
+            profile=opened.profile,
+            root=str(root),
+            scratch=str(scratch),
+            seed=secrets.randbits(32),
+            assets={"public": str(assets.public), "protected": str(assets.protected)},
+            folder=None if environment_folder is None else str(environment_folder),
+            gateway=None if access is None else {"socket": str(access.socket), "key": access.key},
+        )
 
 
 class Answer(msgspec.Struct, frozen=True):

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import msgspec
 
+from environments.contract import AssetFolders
+
 
 class Wiring(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Places on this machine that the session's environment needs."""
@@ -21,6 +23,14 @@ class Wiring(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     participant_user: str | None = None
     log_copy: str | None = None
     """A second place the log is written to as it grows."""
+
+    @property
+    def assets(self) -> AssetFolders:
+        return AssetFolders(public=Path(self.public), protected=Path(self.protected))
+
+    @property
+    def environment_place(self) -> Path | None:
+        return None if self.environment_folder is None else Path(self.environment_folder)
 
     def write(self, path: Path) -> None:
         path.write_bytes(msgspec.json.format(msgspec.json.encode(self)))
