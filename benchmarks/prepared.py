@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from environments import assets, calls, registry
-from environments.calibrate import Workshop, this_hardware
+from environments.calibrate import Workshop
 from environments.contract import AssetFolders, ScoreReport
 from environments.invoke import Action
 from environments.reference import lay_out_reference
 from environments.sealing import passphrase_from
+from workbench.preflight.hardware import hardware_here
 
 T = TypeVar("T")
 _QUEUE_SECONDS = 120.0
@@ -83,7 +84,7 @@ def results_of(arguments: argparse.Namespace, workshop: Workshop) -> Results:
     results = Results(arguments.out, profile=arguments.profile)
     results.write(
         "set-up", environment=workshop.found.spec.slug, version=workshop.found.spec.version, command=arguments.command,
-        hardware=this_hardware(), torch=torch.__version__, threads=threads_of(arguments, workshop),
+        hardware=hardware_here(workshop.profile), torch=torch.__version__, threads=threads_of(arguments, workshop),
     )  # fmt: skip
     return results
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import secrets
 import shutil
 import statistics
@@ -23,7 +22,6 @@ from environments.contract import (
     ReportProgress,
     ScoreReport,
     ScoreStatus,
-    hardware_class,
 )
 from environments.invoke import Action, InvokeRequest
 from environments.reference import lay_out_reference
@@ -111,11 +109,6 @@ class EnvironmentCheck:
     @property
     def passed(self) -> bool:
         return all(finding.holds for finding in self.findings)
-
-
-def this_hardware() -> str:
-    """Return the class of this machine's hardware."""
-    return hardware_class(_gpu_names(), os.cpu_count() or 1)
 
 
 def measure(
@@ -223,22 +216,3 @@ def _score(workshop: Workshop, tree: Path) -> ScoreReport:
         request = workshop.request(Action.SCORE, tree, Path(scratch))
         limit = workshop.profile.limits.score_seconds + _QUEUE_SECONDS
         return calls.score(request, lambda _progress: None, limit)
-
-
-def _gpu_names() -> list[str]:
-    try:
-        import pynvml
-    except ImportError:
-        return []
-    try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError:
-        return []
-    try:
-        handles = [pynvml.nvmlDeviceGetHandleByIndex(i) for i in range(pynvml.nvmlDeviceGetCount())]
-        names = [pynvml.nvmlDeviceGetName(handle) for handle in handles]
-    except pynvml.NVMLError:
-        return []
-    finally:
-        pynvml.nvmlShutdown()
-    return [name.decode() if isinstance(name, bytes) else str(name) for name in names]

@@ -120,6 +120,8 @@ class Needs(Value, frozen=True, forbid_unknown_fields=True):
     disk_gb: float = 1.0
     gpus: int = 0
     gpu_memory_gb: float = 0.0
+    all_gpus: bool = False
+    """Whether it uses all GPUs there are, `gpus` being the least: its anchors then belong to their number."""
     network: bool = False
     packages: tuple[str, ...] = ()
     """Distribution names that must be importable, e.g. `torch`."""
@@ -171,6 +173,17 @@ class Profile(Value, frozen=True, forbid_unknown_fields=True):
     """Installed packages that hold held-out data; participants and submissions do not see them."""
     settings: dict[str, Any] = {}
     """Free values for the environment itself, e.g. `vocabulary = 4096`."""
+
+    def hardware(self, gpus: Sequence[str], cpus: int) -> str:
+        """Return the class of hardware this profile runs on where there are these GPUs and cores.
+
+        What needs no GPU is classed by its cores, what uses one by that card, however many there are. Where it is not
+        known which, because they differ, the whole machine is the class.
+        """
+        if self.needs.gpus == 0 and not self.needs.all_gpus:
+            return hardware_class((), cpus)
+        one = self.needs.gpus == 1 and not self.needs.all_gpus and len(set(gpus)) == 1
+        return hardware_class(gpus[:1] if one else gpus, cpus)
 
     def anchors_for(self, hardware: str) -> Anchors | None:
         """Return the anchors measured on `hardware`, else those that hold on `any`, else None."""

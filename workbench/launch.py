@@ -127,10 +127,13 @@ def open_planned(planned: Plan, store: Store) -> Record:
     from environments.invoke import Action
     from sessions.clients.hosting import start_host
     from sessions.host.opening import Opening, find_hardware, open_session
+    from workbench.preflight.hardware import hardware_for
     from workbench.preflight.invoking import invoke
 
     found, wish = planned.found, planned.wish
     folders = assets.folders_for(found.spec, planned.profile, store.home)
+    gpus = tuple(gpu.name for gpu in planned.machine.gpus)
+    label = hardware_for(found.spec.profile(planned.profile), gpus, planned.machine.cpus)
     work_tree = wish.work_tree or _new_work_tree(found.spec.slug)
     starter = invoke(Action.STARTER, found.spec.slug, planned.profile, home=store.home, folder=outside(found))
     opening = Opening(
@@ -141,7 +144,7 @@ def open_planned(planned: Plan, store: Store) -> Record:
         participant_kind=wish.kind,
         work_tree=work_tree,
         isolation=wish.isolation,
-        hardware=find_hardware(tuple(gpu.name for gpu in planned.machine.gpus)),
+        hardware=find_hardware(label, gpus),
         brief=read_brief(found),
         starter={name: Path(source) for name, source in starter.items()},
         assets=folders,

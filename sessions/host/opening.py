@@ -16,7 +16,7 @@ import msgspec
 import psutil
 from msgspec import structs
 
-from environments.contract import AssetFolders, EnvironmentSpec, hardware_class
+from environments.contract import AssetFolders, EnvironmentSpec
 from sessions.host.isolation import detect
 from sessions.host.participants import guarded_of, surroundings_of
 from sessions.host.surveying import questions
@@ -196,13 +196,12 @@ def _software() -> dict[str, str]:
     return found
 
 
-def find_hardware(gpus: tuple[str, ...] = ()) -> Hardware:
-    """Return this machine's class: the GPU's name where there is one, else `cpu-N`."""
-    cpus = psutil.cpu_count() or 1
+def find_hardware(label: str, gpus: tuple[str, ...] = ()) -> Hardware:
+    """Return this machine; `label` is the class that the session's profile has on it."""
     return Hardware(
-        label=hardware_class(gpus, cpus),
+        label=label,
         cpu=_cpu_name(),
-        cpus=cpus,
+        cpus=psutil.cpu_count() or 1,
         memory_bytes=psutil.virtual_memory().total,
         gpus=gpus,
     )

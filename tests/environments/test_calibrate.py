@@ -16,9 +16,8 @@ from environments.calibrate import (
     Workshop,
     check_environment,
     measure,
-    this_hardware,
 )
-from environments.contract import AssetsMissing, Progress, SealBroken, hardware_class
+from environments.contract import AssetsMissing, Progress, SealBroken
 from environments.invoke import Action
 from environments.sealing import PUBLIC_PASSPHRASE, seal
 from tests.environments.harness import STARTER_SCORE, TINY, Tiny, quiet
@@ -151,23 +150,6 @@ def test_a_check_is_returned_as_a_value(tiny: Tiny, tmp_path: Path) -> None:
     workshop = Workshop(tiny.found, "cpu", tiny.home, PUBLIC_PASSPHRASE)
     root = tiny.lay_out(tmp_path / "root")
     assert calls.check(workshop.request(Action.CHECK, root, tmp_path / "s"), quiet).accepted
-
-
-@pytest.mark.parametrize(
-    ("gpus", "label"),
-    [
-        ([], "cpu-8"),
-        (["NVIDIA H200"], "NVIDIA H200"),
-        (["NVIDIA H200"] * 4, "4x NVIDIA H200"),
-        (["B", "A"], "2x A+B"),
-    ],
-)
-def test_hardware_is_classed_by_its_gpus_or_its_cores(gpus: list[str], label: str) -> None:
-    assert hardware_class(gpus, 8) == label
-
-
-def test_this_machine_has_a_class() -> None:
-    assert this_hardware()
 
 
 def test_the_assets_of_the_tiny_environment_are_whole_after_all_this(tiny: Tiny) -> None:

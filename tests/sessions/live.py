@@ -47,7 +47,7 @@ class Live:
                     "participant_kind": ParticipantKind.HUMAN,
                     "work_tree": self.work,
                     "isolation": Isolation.NONE,
-                    "hardware": find_hardware(),
+                    "hardware": find_hardware("cpu-2"),
                     "brief": (found.folder / "brief.md").read_text(),
                     "starter": {"solution.py": found.folder / "starter" / "solution.py"},
                     "assets": assets.folders_for(found.spec, "cpu", self.store.home),

@@ -52,7 +52,9 @@ def _workshop(environment: str, profile: str | None, folders: tuple[Path, ...]) 
     "--repeats", type=click.IntRange(min=1), default=5, show_default=True, help="Scores of each solution."
 )
 @click.option(
-    "--hardware", metavar="CLASS", help="The class the anchors hold for, e.g. any; else this machine's."
+    "--hardware",
+    metavar="CLASS",
+    help="The class the anchors hold for, e.g. any; else the profile's on this machine.",
 )
 @json_option
 def calibrate(
@@ -67,14 +69,15 @@ def calibrate(
 
     Scores the starting and the reference solution in turn and prints what belongs in environment.toml.
     """
-    from environments.calibrate import measure, this_hardware
+    from environments.calibrate import measure
+    from workbench.preflight.hardware import hardware_here
 
     workshop = _workshop(environment, profile, environment_folders)
     with shown_progress(f"calibrating {workshop.found.spec.slug} ({workshop.profile_name})") as show:
         anchors = measure(
             workshop,
             repeats=repeats,
-            hardware=hardware or this_hardware(),
+            hardware=hardware or hardware_here(workshop.profile),
             today=datetime.now(UTC).date(),
             report=lambda progress: show(progress.stage, progress.fraction),
         )
@@ -103,13 +106,14 @@ def prove(
     environment: str, profile: str | None, environment_folders: tuple[Path, ...], as_json: bool
 ) -> Exit:
     """Show that the starter scores about 0 and the reference about 1."""
-    from environments.calibrate import check_environment, this_hardware
+    from environments.calibrate import check_environment
+    from workbench.preflight.hardware import hardware_here
 
     workshop = _workshop(environment, profile, environment_folders)
     with shown_progress(f"proving {workshop.found.spec.slug} ({workshop.profile_name})") as show:
         result = check_environment(
             workshop,
-            hardware=this_hardware(),
+            hardware=hardware_here(workshop.profile),
             report=lambda progress: show(progress.stage, progress.fraction),
         )
     if as_json:

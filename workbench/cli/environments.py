@@ -140,7 +140,8 @@ def _profile_rows(found: Any) -> list[tuple[str, ...]]:
 def _needs(needs: Any) -> str:
     parts = [f"{needs.cpus} cores", f"{needs.memory_gb:g} GB", f"{needs.disk_gb:g} GB disk"]
     if needs.gpus:
-        parts.append(f"{needs.gpus} GPU" + (f" of {needs.gpu_memory_gb:g} GB" if needs.gpu_memory_gb else ""))
+        number = f"{needs.gpus} GPU or more" if needs.all_gpus else f"{needs.gpus} GPU"
+        parts.append(number + (f" of {needs.gpu_memory_gb:g} GB" if needs.gpu_memory_gb else ""))
     if needs.network:
         parts.append("network")
     return ", ".join((*parts, *needs.programs))

@@ -66,7 +66,7 @@ def examine(
     """Look at this machine; `place` is where sessions will be kept."""
     import psutil
 
-    devices, problem = _gpus(gpus)
+    devices, problem = read_gpus(gpus)
     wanted = dict.fromkeys(("git", "tmux", "rustc", *programs))
     return Machine(
         system=sys.platform,
@@ -86,7 +86,8 @@ def examine(
     )
 
 
-def _gpus(backend: GpuBackend | None) -> tuple[tuple[Gpu, ...], str | None]:
+def read_gpus(backend: GpuBackend | None = None) -> tuple[tuple[Gpu, ...], str | None]:
+    """Return the GPUs, and why they could not be read."""
     try:
         return (backend or machine_backend()).read(), None
     except Exception as error:  # noqa: BLE001 - a driver in trouble raises what it likes
