@@ -8,6 +8,7 @@ import hashlib
 import os
 import stat
 import struct
+import subprocess
 import sys
 import traceback
 from collections.abc import Callable
@@ -64,6 +65,27 @@ def world(tmp_path: Path, policy: SnapshotPolicy = SMALL) -> tuple[SnapshotStore
     work = tmp_path / "work"
     work.mkdir()
     return SnapshotStore.create(tmp_path / "store", policy), work
+
+
+def restored(store: SnapshotStore, ref: int | str, tmp_path: Path) -> Path:
+    """Check a snapshot out into a folder of its own."""
+    into = tmp_path / f"restored-{ref}"
+    store.checkout(ref, into)
+    return into
+
+
+def fsck(store: SnapshotStore) -> str:
+    """git's own opinion, at its strictest."""
+    done = subprocess.run(
+        ["git", "-C", store.folder / "snapshots.git", "fsck", "--strict", "--full", "--no-dangling"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = done.stdout + done.stderr
+    return "\n".join(
+        line for line in said.splitlines() if not line.startswith("notice: HEAD points to an unborn")
+    )
 
 
 def without_privileges(body: Callable[[], Any]) -> Any:

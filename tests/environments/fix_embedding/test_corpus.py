@@ -1,0 +1,54 @@
+"""The corpus is divided by document, once, and as the shipped weights expect."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from environments.contract import AssetFolders, AssetsMissing
+from environments.fix_embedding import corpus
+from environments.fix_embedding.settings import Keys, decode_settings
+from environments.kit.sources import Document
+from tests.environments.fix_embedding.models import FOUND, texts
+from tests.environments.fix_embedding_small import Small, quiet
+
+KEYS = Keys(scoring_seed=1, control_seed=2, validation_seed=3, rows_seed=4, permutation_seed=5)
+
+
+def test_prepare_divides_by_document_and_keeps_held_out_parts_apart(small: Small) -> None:
+    record = corpus.read_record(small.folders)
+    assert record.files["train"] == FOUND.spec.profile("cpu").settings["train_sha256"]
+    assert all(4 < density < 4.5 for density in record.text_bytes_per_token.values())
+    assert sorted(path.name for path in small.folders.public.glob("*.npy")) == ["train.npy", "validation.npy"]
+    assert small.folders.protected.stat().st_mode & 0o077 == 0
+
+
+def test_another_division_of_the_documents_is_refused_for_the_shipped_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents = [Document(str(number), text) for number, text in enumerate(texts(120))]
+    monkeypatch.setattr(corpus, "load_documents", lambda name, sources: documents)
+    monkeypatch.setattr(corpus, "duplicate_groups", lambda found: [[document.name] for document in found])
+    settings = decode_settings(FOUND.spec.profile("cpu").settings)
+    folders = AssetFolders(public=tmp_path / "public", protected=tmp_path / "protected")
+    with pytest.raises(AssetsMissing, match="may have seen held-out text"):
+        corpus.prepare_corpus(folders, settings, KEYS, corpus.shipped_vocabulary(), quiet)
+
+
+def test_preparing_again_does_nothing_and_mends_what_is_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents = [Document(str(number), text) for number, text in enumerate(texts(120))]
+    monkeypatch.setattr(corpus, "load_documents", lambda name, sources: documents)
+    monkeypatch.setattr(corpus, "duplicate_groups", lambda found: [[document.name] for document in found])
+    settings = msgspec.structs.replace(decode_settings(FOUND.spec.profile("cpu").settings), train_sha256="")
+    folders = AssetFolders(public=tmp_path / "public", protected=tmp_path / "protected")
+    first = corpus.prepare_corpus(folders, settings, KEYS, corpus.shipped_vocabulary(), quiet)
+    written = (folders.protected / "scoring.npy").stat().st_mtime_ns
+    assert corpus.prepare_corpus(folders, settings, KEYS, corpus.shipped_vocabulary(), quiet) == first
+    assert (folders.protected / "scoring.npy").stat().st_mtime_ns == written
+    (folders.protected / "scoring.npy").write_bytes(b"torn")
+    assert corpus.prepare_corpus(folders, settings, KEYS, corpus.shipped_vocabulary(), quiet) == first
+    assert (folders.protected / "scoring.npy").stat().st_size > 100
