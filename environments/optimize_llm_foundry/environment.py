@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,12 +29,15 @@ from environments.optimize_llm_foundry.settings import (
     Rows,
     decode_settings,
 )
+from environments.worker.output import printable
 
 if TYPE_CHECKING:
     from environments.optimize_llm_foundry.judge import RunStarter, Trial
 
 EXAMPLE = "example.jsonl"
 _EXAMPLE_SEED = 0
+_LONGEST_PATH = 800
+"""Bytes below the work tree; copies lie under longer paths, and each folder on the way costs a call on the stack."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,7 @@ class OptimizeLlmFoundry:
     def score(self, submission: Submission, report: ReportProgress) -> ScoreReport:
         """Time the script on fresh rows; the untouched one runs on the same rows in the same call."""
         if problem := _missing(submission.root):
-            return ScoreReport.rejected(ScoreStatus.INVALID, problem.what)
+            return ScoreReport.rejected(ScoreStatus.INVALID, f"{problem.what}; {problem.hint}")
         return self._trial(submission, report, purpose="score").score()
 
     def _trial(self, submission: Submission, report: ReportProgress, purpose: str) -> Trial:
@@ -109,7 +113,12 @@ class OptimizeLlmFoundry:
             source=submission.root,
             whole=Job(whole, _rows(documents, settings.rows, seed["rows"]), base),
             quick=Job(quick, quick_rows, base),
-            sandbox=Sandbox(submission.profile.limits, settings, masks=(submission.assets.protected,)),
+            sandbox=Sandbox(
+                submission.profile.limits,
+                settings,
+                masks=(submission.assets.protected,),
+                disk_gb=submission.profile.needs.disk_gb,
+            ),
             scratch=submission.scratch,
             report=report,
             starter=self.run_starter or run_starter,
@@ -134,11 +143,19 @@ def _missing(root: Path) -> Problem | None:
     from environments.optimize_llm_foundry.runs import SCRIPT
 
     script = root / SCRIPT
-    if script.is_file() and not script.is_symlink():
-        return None
-    return Problem(
-        what=f"{SCRIPT} is missing", hint=f"the scorer runs `bash {SCRIPT}` in a copy of your folder"
-    )
+    if not script.is_file() or script.is_symlink():
+        return Problem(
+            what=f"{SCRIPT} is missing", hint=f"the scorer runs `bash {SCRIPT}` in a copy of your folder"
+        )
+    for folder, folders, files in os.walk(root):
+        for name in (*folders, *files):
+            place = os.path.join(folder, name)[len(str(root)) + 1 :]  # noqa: PTH118  (a work tree holds many)
+            if len(os.fsencode(place)) > _LONGEST_PATH:
+                return Problem(
+                    what=f"the path {printable(place, 60)}... has more than {_LONGEST_PATH} bytes",
+                    hint="it cannot be copied safely: remove it, or give its folders shorter names",
+                )
+    return None
 
 
 environment = OptimizeLlmFoundry()

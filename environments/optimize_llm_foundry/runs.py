@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from environments.contract import AssetsMissing, Limits, ReportProgress, ScoreStatus
 from environments.optimize_llm_foundry import options as lines
-from environments.optimize_llm_foundry.result import ResultRefused, digest_of, inodes_below, take
+from environments.optimize_llm_foundry.result import ResultRefused, files_below, take
 from environments.optimize_llm_foundry.settings import FoundrySettings
 from environments.worker.output import printable
+from environments.worker.owners import remove
 
 if TYPE_CHECKING:
     from environments.worker import Confinement, WorkerLimits
@@ -64,6 +65,8 @@ class Sandbox:
     limits: Limits
     settings: FoundrySettings
     masks: tuple[Path, ...]
+    disk_gb: float | None = None
+    """What one run may write."""
 
     def worker_limits(self, seconds: float) -> WorkerLimits:
         from environments.worker import WorkerLimits
@@ -73,6 +76,7 @@ class Sandbox:
             seconds=seconds,
             threads=self.settings.threads,
             file_gb=_file_gb(self.limits),
+            disk_gb=self.disk_gb,
             answer_mb=1.0,
         )
 
@@ -102,11 +106,20 @@ def run(
     Raises:
         WorkerUnavailable: nothing ran.
     """
+    work, kept = folder / "work", folder / "result" / lines.OUTPUT
+    try:
+        lay_out(source, work, job)
+        return _run(work, kept, job, sandbox, seconds, report)
+    finally:
+        remove(work)  # checkpoints take room
+
+
+def _run(
+    work: Path, kept: Path, job: Job, sandbox: Sandbox, seconds: float, report: ReportProgress
+) -> Ran | NotRan:
     from environments.worker import Failed, Mount, WorkerJob, open_worker
 
-    work, kept = folder / "work", folder / "result"
-    lay_out(source, work, job)
-    inodes = inodes_below(work)
+    started_with = files_below(work)
     most = sum(file.stat().st_size for file in job.base.iterdir()) * 2 + _ROOM_FOR_RESULT
     worker_job = WorkerJob(
         entry=HERE / "run_script.py",
@@ -124,38 +137,32 @@ def run(
                 else outcome.message
             )
             return NotRan(outcome.status, message, outcome.seconds, outcome.log, outcome.confinement)
-        if failed := worker.freeze():
-            return NotRan(failed.status, failed.message, outcome.seconds, failed.log, failed.confinement)
-        refused, taken = None, ""
-        try:
-            taken = take(work / lines.OUTPUT, kept, most, inodes)
-        except ResultRefused as error:
-            refused = str(error)
-        worker.thaw()
         ended = worker.concluded(outcome)
-    left = _names(outcome.body.get("left_running"))
-    changed = digest_of(work / lines.OUTPUT) != taken
-    shutil.rmtree(work, ignore_errors=True)  # checkpoints take room
-    shown = (
-        (ended.status, ended.message)
-        if isinstance(ended, Failed)
-        else _why_invalid(outcome.body, left, refused, changed=changed)
-    )
-    if shown is not None:
-        return NotRan(*shown, outcome.seconds, ended.log, ended.confinement)
-    return Ran(outcome.seconds, kept, left, ended.confinement, ended.log)
+    if isinstance(ended, Failed):
+        return NotRan(ended.status, ended.message, ended.seconds, ended.log, ended.confinement)
+    # Every process is dead by now: what lies there was there when the clock stopped.
+    refused = None
+    try:
+        take(work / lines.OUTPUT, kept, most, started_with)
+    except ResultRefused as error:
+        refused = str(error)
+    took = ended.seconds if ended.seconds_until_gone is None else ended.seconds_until_gone
+    left = _names(ended.body.get("left_running"))
+    if shown := _why_invalid(ended.body, left, refused, ended.log):
+        return NotRan(*shown, took, ended.log, ended.confinement)
+    return Ran(took, kept, left, ended.confinement, ended.log)
 
 
 def _why_invalid(
-    body: Mapping[str, Any], left: tuple[str, ...], refused: str | None, *, changed: bool
+    body: Mapping[str, Any], left: tuple[str, ...], refused: str | None, log: str
 ) -> tuple[ScoreStatus, str] | None:
     going_on = f"; when it ended, {', '.join(left)} still ran" if left else ""
     if body.get("code") != 0:
-        return ScoreStatus.CRASHED, f"{SCRIPT} {printable(body.get('how'), 60)}{going_on}"
+        said = [line for line in map(_printable_line, log.splitlines()) if line]
+        last = f"; the last that it printed: {said[-1]}" if said else ""
+        return ScoreStatus.CRASHED, f"{SCRIPT} {printable(body.get('how'), 60)}{going_on}{last}"
     if refused is not None:
         return ScoreStatus.INVALID, refused + going_on
-    if changed:
-        return ScoreStatus.INVALID, f"{lines.OUTPUT}/ changed after {SCRIPT} had ended{going_on}"
     return None
 
 
@@ -163,6 +170,10 @@ def _names(found: object) -> tuple[str, ...]:
     """Return what an untrusted process says as printable names."""
     names = found if isinstance(found, list) else []
     return tuple(printable(name, 40) for name in names[:20])
+
+
+def _printable_line(line: str) -> str:
+    return printable(line, 200)
 
 
 def _old_outputs(source: Path) -> Any:

@@ -15,6 +15,7 @@ from environments.worker.owners import PREFIX, is_orphaned, owned_name
 
 _V1_CONTROLLERS = ("memory", "pids", "cpu")
 _CPU_PERIOD = 100_000
+_FREEZE_PAUSE = 0.0002
 
 
 @dataclass
@@ -83,6 +84,27 @@ class ControlGroup:
                 if match := re.search(r"^oom_kill (\d+)", (folder / name).read_text(), re.MULTILINE):
                     return int(match[1]) > 0
         return False
+
+    def freeze(self, seconds: float) -> bool:
+        """Stop every member with the kernel's freezer, which no signal undoes; whether it is there and has done so.
+
+        It is in every version 2 group, whatever its controllers.
+        """
+        folder = self.folders.get("unified")
+        if folder is None or not _write(folder / "cgroup.freeze", 1):
+            return False
+        deadline = time.monotonic() + seconds
+        while "frozen 1" not in (folder / "cgroup.events").read_text():
+            if time.monotonic() > deadline:
+                self.thaw()
+                return False
+            time.sleep(_FREEZE_PAUSE)
+        return True
+
+    def thaw(self) -> None:
+        """Let what was stopped run on."""
+        if (folder := self.folders.get("unified")) is not None:
+            _write(folder / "cgroup.freeze", 0)
 
     def remove(self) -> None:
         """Remove the empty groups."""

@@ -31,6 +31,8 @@ class WorkerLimits(Value, frozen=True):
     processes: int = 256
     file_gb: float = 4.0
     """Largest single file, and the size of the private /tmp."""
+    disk_gb: float | None = None
+    """Of all its writable mounts together; None does not look."""
     output_mb: float = 16.0
     """Of standard output and error kept; the rest is read and dropped."""
     answer_mb: float = 4096.0
@@ -151,6 +153,8 @@ class Answered:
     log: str
     """Tail of the worker's output: for the proctor, not for the participant."""
     confinement: Confinement
+    seconds_until_gone: float | None = None
+    """From the request to the death of the worker's last process, where it was `concluded`: nobody worked longer."""
 
 
 @dataclass(frozen=True)

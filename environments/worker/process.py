@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import math
 import os
 import secrets
-import shutil
 import socket
 import subprocess
 import threading
@@ -16,11 +16,12 @@ from typing import Any
 
 import msgspec
 
-from environments.worker import confine, gpu, reap, staging
+from environments.worker import confine, gpu, owners, reap, staging
 from environments.worker.control import ControlGroup
 from environments.worker.jobs import Confinement, FailureKind, Level, WorkerJob, WorkerUnavailable
 from environments.worker.messages import NONCE_BYTES, Channel, ChannelClosed, DeadlinePassed, ProtocolBroken
 from environments.worker.output import LogTail
+from environments.worker.room import Room
 
 _JOIN = 'while [ "$1" != -- ]; do echo 0 > "$1" || exit 97; shift; done; shift; exec "$@"'
 _SETTLE_SECONDS = 0.05
@@ -45,8 +46,10 @@ class WorkerProcess:
         self._tree: reap.Tree | None = None
         self._leader: int | None = None
         self._process_ended = threading.Event()
-        self._breach: FailureKind | None = None
+        self._breach: tuple[FailureKind, str] | None = None
         self._final: Confinement | None = None
+        self.gone_at = math.inf
+        """`time.monotonic()` when the tree was found empty."""
 
     @property
     def log(self) -> str:
@@ -92,8 +95,10 @@ class WorkerProcess:
         if message.kind != "started":
             raise WorkerUnavailable(f"the worker began with {message.kind!r} instead of `started`")
         self._tree.look()
-        if self._group.version is None or "pids" not in self._group.folders:
-            threading.Thread(target=self._watch, daemon=True).start()
+        written = [mount.source for mount in self._job.mounts.values() if mount.writable]
+        room = None if limits.disk_gb is None else Room(written, limits.disk_gb * 2**30)
+        if self._group.version is None or "pids" not in self._group.folders or room is not None:
+            threading.Thread(target=self._watch, args=(room,), daemon=True).start()
         return self._channel
 
     def close(self) -> None:
@@ -102,6 +107,7 @@ class WorkerProcess:
             return
         self._process_ended.set()
         emptiness, survivors = self._tree.finish() if self._tree else ("nothing-started", 0)
+        self.gone_at = time.monotonic()
         if self._process is not None:
             self._process.wait()
             self._log.finish()
@@ -115,7 +121,7 @@ class WorkerProcess:
         self._group.remove()
         if self._account is not None:
             staging.take_back(self._job.mounts.values())
-        shutil.rmtree(self._folder, ignore_errors=True)
+        owners.remove(self._folder)
 
     def confinement(self) -> Confinement:
         """Return what is in force; complete only once the worker is closed."""
@@ -133,13 +139,10 @@ class WorkerProcess:
     def why_it_ended(self) -> tuple[FailureKind, str]:
         """Say why the process went away without an answer."""
         code = self._ended_with()
-        if self._breach is FailureKind.OUT_OF_MEMORY or self._group.ran_out_of_memory():
-            return (
-                FailureKind.OUT_OF_MEMORY,
-                f"the submission used more than {self._job.limits.memory_gb:g} GB",
-            )
-        if self._breach is FailureKind.CRASHED:
-            return FailureKind.CRASHED, f"the submission had more than {self._job.limits.processes} processes"
+        if self._breach is None and self._group.ran_out_of_memory():
+            self._breach = self._too_much_memory()
+        if self._breach is not None:
+            return self._breach
         if code in (0, None):
             return FailureKind.NO_ANSWER, "the submission's process ended without an answer"
         signalled = code < 0 or code > 128
@@ -229,7 +232,13 @@ class WorkerProcess:
         )
         return f"the worker for {self._job.entry.name} {what} ({self._level}, exit code {code}): {self._log.text()[-2000:]}"
 
-    def _watch(self) -> None:
+    def _too_much_memory(self) -> tuple[FailureKind, str]:
+        return (
+            FailureKind.OUT_OF_MEMORY,
+            f"the submission used more than {self._job.limits.memory_gb:g} GB",
+        )
+
+    def _watch(self, room: Room | None) -> None:
         """Keep the tree under its limits where no control group does."""
         assert self._process is not None
         assert self._tree is not None
@@ -237,9 +246,17 @@ class WorkerProcess:
         while self._final is None and self._process.poll() is None:
             pids = self._tree.look()
             if self._group.version is None and reap.uses_more_than(pids, limits.memory_gb * 2**30):
-                self._breach = FailureKind.OUT_OF_MEMORY
+                self._breach = self._too_much_memory()
             elif "pids" not in self._group.folders and len(pids) > limits.processes + _OURS:
-                self._breach = FailureKind.CRASHED
+                self._breach = (
+                    FailureKind.CRASHED,
+                    f"the submission had more than {limits.processes} processes",
+                )
+            elif room is not None and room.is_overrun(pids):
+                self._breach = (
+                    FailureKind.CRASHED,
+                    f"the submission wrote more than {limits.disk_gb:g} GB into its folder",
+                )
             if self._breach is not None:
                 self._process.kill()
                 self._tree.strike()

@@ -27,6 +27,8 @@ class Tree:
         self._leader: int | None = None
         self._seen: dict[int, str] = {}
         self._frozen: set[int] = set()
+        self._stood: dict[int, list[str]] | None = None
+        """What the processes had run when SIGSTOP had stopped them; None where the kernel's freezer has."""
         if not own_namespace and account is None:
             _adopt_orphans()
         self._before = set() if own_namespace else descendants(os.getpid())
@@ -40,6 +42,8 @@ class Tree:
         if self._leader is None:
             return set()
         found = self._group.members() if self._group.folders else descendants(self._leader)
+        if not self._group.folders and not self._own_namespace and self._account is not None:
+            found |= of_account(self._account)  # orphans are init's children by now
         for pid in found:
             self._seen.setdefault(pid, _born(pid))
         return found
@@ -51,16 +55,21 @@ class Tree:
                 os.kill(pid, signal.SIGKILL)
 
     def freeze(self, seconds: float = 5.0) -> bool:
-        """Stop all processes with SIGSTOP; whether two looks in a row found the same ones and none of them running.
+        """Stop all processes, by the kernel's freezer where there is one; whether all of them stand still.
 
-        One look is not enough: a process may start another and end before its state is read, on and on.
+        Else with SIGSTOP, until two looks in a row find the same processes and none of them running. One look is not
+        enough: a process may start another and end before its state is read, on and on. A process may also have set a
+        timer that sends it SIGCONT: `stayed_frozen` tells.
         """
+        if self._group.freeze(seconds):
+            return True
         deadline = time.monotonic() + seconds
         before: set[int] | None = None
         while True:
             found = self.look()
             running = {pid for pid in found if not _is_still(pid)}
             if not running and found == before:
+                self._stood = _switches(found)
                 return True
             for pid in running:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -70,8 +79,14 @@ class Tree:
             if time.monotonic() > deadline:
                 return False
 
+    def stayed_frozen(self) -> bool:
+        """Whether nothing has run since `freeze`."""
+        return self._stood is None or _switches(self.look()) == self._stood
+
     def thaw(self) -> None:
         """Let what was stopped run on."""
+        self._stood = None
+        self._group.thaw()
         for pid in self._frozen:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGCONT)
@@ -202,6 +217,18 @@ def _is_zombie(pid: int) -> bool:
 def _is_still(pid: int) -> bool:
     """Whether a process is stopped or dead: it computes nothing."""
     return _thread_states(pid) <= {"T", "t", "Z", "X"}
+
+
+def _switches(pids: set[int]) -> dict[int, list[str]]:
+    """Return how often each process's threads have been on and off a processor; none of it changes in a stopped process."""
+    found: dict[int, list[str]] = {}
+    for pid in pids:
+        counts = found.setdefault(pid, [])
+        with contextlib.suppress(OSError):
+            for task in sorted(Path(f"/proc/{pid}/task").iterdir()):
+                lines = (task / "status").read_text().splitlines()
+                counts += [line for line in lines if "ctxt_switches" in line or line.startswith("State:")]
+    return found
 
 
 def _thread_states(pid: int) -> set[str]:

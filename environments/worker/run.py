@@ -152,6 +152,14 @@ class Worker:
         message = "the submission kept starting processes, so that it could not be stopped between two calls"
         return self._failed(FailureKind.PROTOCOL, message, began)
 
+    def stayed_frozen(self) -> Failed | None:
+        """Return why the worker did not stand still since `freeze`, if it did not."""
+        if self._process.tree.stayed_frozen():
+            return None
+        return self._failed(
+            FailureKind.PROTOCOL, "the submission woke itself while it was stopped", time.monotonic()
+        )
+
     def thaw(self) -> None:
         self._process.tree.thaw()
 
@@ -164,7 +172,9 @@ class Worker:
         if isinstance(outcome, Answered):
             outcome = self._refused_if_not_over(outcome)
         self.close()
-        changes = {"confinement": self.confinement(), "log": self._process.log}
+        changes: dict[str, Any] = {"confinement": self.confinement(), "log": self._process.log}
+        if isinstance(outcome, Answered):
+            changes["seconds_until_gone"] = self._process.gone_at - self._asked[0]
         return type(outcome)(**{**vars(outcome), **changes})
 
     def _refused_if_not_over(self, answered: Answered) -> WorkerOutcome:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from environments.worker.confine import EMPTY, ETC_ALONE, PRIVATE_HOME, open_to_others, unreadable_by_others
 from environments.worker.jobs import Level, Mount, WorkerJob, WorkerUnavailable
-from environments.worker.owners import owned_name, sweep_folders
+from environments.worker.owners import owned_name, quietly, sweep_folders
 
 _ENGINE = Path(__file__).resolve().parents[1]
 _ALWAYS = ("worker/launch.py", "worker/messages.py")
@@ -122,7 +122,5 @@ def _link_file(source: str, target: str) -> None:
 
 
 def _give(tree: Path, account: int) -> None:
-    os.chown(tree, account, account, follow_symlinks=False)
-    for parent, folders, files in os.walk(tree):
-        for name in (*folders, *files):
-            os.chown(Path(parent, name), account, account, follow_symlinks=False)
+    """Change the owner of everything in `tree`, as far as that can be; links are not followed."""
+    quietly("chown", "-hR", f"{account}:{account}", "--", str(tree))

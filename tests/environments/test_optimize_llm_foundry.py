@@ -1,16 +1,15 @@
-"""Tests of optimize_llm_foundry: rows, options, the base model, results and distances, without a training run."""
+"""Tests of optimize_llm_foundry: rows, options, the base model and the work folder, without a training run."""
 
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import msgspec
 import pytest
 import torch
 import yaml
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
 from environments import registry
 from environments.contract import (
@@ -26,15 +25,7 @@ from environments.kit.sources import Document
 from environments.optimize_llm_foundry import options as lines
 from environments.optimize_llm_foundry.base_model import fetch_base_model, make_base_model
 from environments.optimize_llm_foundry.environment import environment
-from environments.optimize_llm_foundry.result import (
-    ResultRefused,
-    check_config,
-    check_weights,
-    digest_of,
-    inodes_below,
-    read_weights,
-    take,
-)
+from environments.optimize_llm_foundry.result import read_weights
 from environments.optimize_llm_foundry.rows import divide, draw_rows, odd_rows, to_jsonl
 from environments.optimize_llm_foundry.runs import Job, lay_out
 from environments.optimize_llm_foundry.settings import KEYS as SEALED
@@ -192,7 +183,7 @@ def test_the_paper_profile_takes_its_model_from_the_hub(tmp_path: Path, base: Pa
     assert files["base_model/model.safetensors"].read_bytes() == (base / "model.safetensors").read_bytes()
 
 
-def test_a_submission_without_the_script_is_told_so(tmp_path: Path) -> None:
+def test_a_submission_without_the_script_or_with_a_path_too_long_to_copy_is_told_so(tmp_path: Path) -> None:
     request = prepared(tmp_path, "cpu", model=msgspec.to_builtins(TINY))
     (tmp_path / "root").mkdir()
     submission = Submission(
@@ -201,6 +192,11 @@ def test_a_submission_without_the_script_is_told_so(tmp_path: Path) -> None:
     )  # fmt: skip
     assert "finetune.sh" in environment.check(submission).problems[0].what
     assert environment.score(submission, quiet).status == "invalid"
+    (submission.root / "finetune.sh").touch()
+    (submission.root / "/".join(["d"] * 450)).mkdir(parents=True)
+    score = environment.score(submission, quiet)
+    assert score.status == "invalid"
+    assert "more than 800 bytes" in score.message
 
 
 def test_a_work_folder_is_a_copy_without_old_outputs_and_with_our_inputs(tmp_path: Path, base: Path) -> None:
@@ -227,107 +223,3 @@ def test_a_work_folder_is_a_copy_without_old_outputs_and_with_our_inputs(tmp_pat
     assert yaml.safe_load((work / "finetune.yaml").read_text())["seed"] == 3
     assert (work / "models/5/config.json").is_file()
     assert not (work / "models").is_symlink()
-
-
-def test_taking_a_result_copies_and_its_digest_is_that_of_the_folder(tmp_path: Path, base: Path) -> None:
-    taken = take(base, tmp_path / "kept", 10**8)
-    assert taken == digest_of(base) == digest_of(tmp_path / "kept")
-    (base / "config.json").write_text("{}")
-    assert digest_of(base) != taken
-
-
-def spoil_with_link(base: Path) -> None:
-    (base / "model.safetensors").rename(base.parent / "elsewhere")
-    (base / "model.safetensors").symlink_to(base.parent / "elsewhere")
-
-
-def spoil_with_second_name(base: Path) -> None:
-    os.link(base / "model.safetensors", base.parent / "elsewhere")
-
-
-def spoil_with_folder(base: Path) -> None:
-    (base / "more.json").mkdir()
-
-
-def spoil_with_pickle(base: Path) -> None:
-    (base / "pytorch_model.bin").write_bytes(b"x")
-
-
-def spoil_by_size(base: Path) -> None:
-    with (base / "model.safetensors").open("ab") as file:
-        file.truncate(10**9)
-
-
-@pytest.mark.parametrize(
-    "spoil", [spoil_with_link, spoil_with_second_name, spoil_with_folder, spoil_with_pickle, spoil_by_size]
-)
-def test_a_result_of_other_than_plain_files_of_its_own_is_refused(
-    tmp_path: Path, base: Path, spoil: object
-) -> None:
-    spoil(base)  # type: ignore[operator]
-    with pytest.raises(ResultRefused):
-        take(base, tmp_path / "kept", 10**8)
-
-
-def test_files_that_were_there_before_the_run_are_no_result(tmp_path: Path, base: Path) -> None:
-    known = inodes_below(base)
-    base.rename(tmp_path / "trained_model")
-    with pytest.raises(ResultRefused, match="another name"):
-        take(tmp_path / "trained_model", tmp_path / "kept", 10**8, known)
-
-
-def test_a_tied_output_matrix_may_be_there_if_it_is_the_same(base: Path) -> None:
-    wanted = read_weights(base)
-    tied = {"lm_head.weight": "model.embed_tokens.weight"}
-    with_head = {**wanted, "lm_head.weight": wanted["model.embed_tokens.weight"].clone()}
-    assert check_weights(with_head, wanted, tied).keys() == wanted.keys()
-    with_head["lm_head.weight"] = with_head["lm_head.weight"] + 1
-    with pytest.raises(ResultRefused, match="lm_head"):
-        check_weights(with_head, wanted, tied)
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        (lambda w: w.half(), "float16"),
-        (lambda w: w[:-1], "expected"),
-        (lambda w: w * float("nan"), "NaN"),
-        (lambda w: None, "lack"),
-    ],
-    ids=["dtype", "shape", "not finite", "missing"],
-)
-def test_weights_of_another_kind_are_refused_by_name(base: Path, change: object, says: str) -> None:
-    wanted = read_weights(base)
-    changed = change(wanted["model.norm.weight"])  # type: ignore[operator]
-    found = {**wanted, "model.norm.weight": changed}
-    if changed is None:
-        del found["model.norm.weight"]
-    with pytest.raises(ResultRefused, match=says):
-        check_weights(found, wanted, {})
-
-
-def test_a_config_may_spell_out_defaults_but_change_nothing(tmp_path: Path, base: Path) -> None:
-    from transformers import AutoConfig
-
-    AutoConfig.from_pretrained(base).save_pretrained(tmp_path / "saved")
-    check_config(tmp_path / "saved", base)
-    config = json.loads((base / "config.json").read_text())
-    for key, value in {
-        "rms_norm_eps": 1.0,
-        "auto_map": {"AutoModel": "evil.Evil"},
-        "quantization_config": {},
-    }.items():
-        (tmp_path / "saved" / "config.json").write_text(json.dumps({**config, key: value}))
-        with pytest.raises(ResultRefused, match=key):
-            check_config(tmp_path / "saved", base)
-
-
-def test_weights_in_several_files_are_one_model_and_damage_is_named(base: Path) -> None:
-    whole = load_file(base / "model.safetensors")
-    names = sorted(whole)
-    save_file({n: whole[n] for n in names[:3]}, base / "model.safetensors")
-    save_file({n: whole[n] for n in names[3:]}, base / "model-2.safetensors")
-    assert read_weights(base).keys() == whole.keys()
-    (base / "model-2.safetensors").write_bytes(b"damaged")
-    with pytest.raises(ResultRefused, match="model-2"):
-        read_weights(base)

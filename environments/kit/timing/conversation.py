@@ -90,12 +90,14 @@ class Conversation:
         """Keep the worker still meanwhile.
 
         Raises:
-            Refused: it cannot be stopped.
+            Refused: it cannot be stopped, or woke itself.
         """
         if failed := self._worker.freeze():
             raise Refused(NotTimed.of(failed))
         try:
             yield
+            if failed := self._worker.stayed_frozen():
+                raise Refused(NotTimed.of(failed))
         finally:
             self._worker.thaw()
 

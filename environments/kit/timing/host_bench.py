@@ -62,6 +62,8 @@ class HostBench:
             self._write(slot, case)
         places = [self._draw_places(slot, case) for slot, case in enumerate(cases)]
         self._scratch += 1
+        if failed := worker.stayed_frozen():
+            return failed
         with without_collector():
             began = time.perf_counter()
             worker.thaw()

@@ -1,0 +1,135 @@
+"""What a worker may do to its own processes and to a folder that it may write to, and what it does not get out of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from environments.contract import ScoreStatus
+from environments.worker import (
+    Answered,
+    Failed,
+    FailureKind,
+    Level,
+    Mount,
+    WorkerJob,
+    WorkerLimits,
+    confine,
+    open_worker,
+    run_untrusted,
+)
+from environments.worker.control import ControlGroup
+from environments.worker.owners import remove
+
+SANDBOXED = [level for level in confine.levels() if level in (Level.SANDBOX, Level.SANDBOX_ACCOUNT)]
+WAKES_ITSELF = """
+import ctypes, mmap, os, signal, struct, threading
+
+def answer(request):
+    with open(request.places["work"] / "count", "r+b") as file:
+        count = mmap.mmap(file.fileno(), 8)
+    def on():
+        while True:
+            count[:] = (int.from_bytes(count[:], "little") + 1).to_bytes(8, "little")
+    threading.Thread(target=on, daemon=True).start()
+    signal.signal(signal.SIGCONT, lambda number, frame: None)
+    timer, libc = ctypes.c_void_p(), ctypes.CDLL(None)
+    event = struct.pack("Qii48x", 0, signal.SIGCONT, 0)
+    assert libc.timer_create(1, event, ctypes.byref(timer)) == 0
+    assert libc.timer_settime(timer, 0, struct.pack("4l", 0, 20_000_000, 0, 20_000_000), None) == 0
+    return {}, {}
+"""
+FOLDERS_IN_EACH_OTHER = """
+import os
+
+def answer(request):
+    os.chdir(request.places["work"])
+    for _ in range({depth}):
+        os.mkdir("{name}")
+        os.chdir("{name}")
+    os.chmod(".", 0)
+    return {{}}, {{}}
+"""
+FILLS_THE_DISK = """
+import os, time
+
+def answer(request):
+    file = os.open(request.places["work"] / "x", os.O_RDWR | os.O_CREAT)
+    {hide}
+    os.posix_fallocate(file, 0, 200 * 2**20)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Iterator[Path]:
+    """A folder that the worker may write to, which pytest itself could not delete afterwards."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    yield folder
+    remove(folder)
+
+
+def job(tmp_path: Path, work: Path, entry: str, **limits: object) -> WorkerJob:
+    script = tmp_path / "entry.py"
+    script.write_text(entry)
+    allowed = WorkerLimits(**{"seconds": 20.0, "memory_gb": 0.5, **limits})  # type: ignore[arg-type]
+    return WorkerJob(entry=script, mounts={"work": Mount(work, writable=True)}, limits=allowed)
+
+
+@pytest.mark.parametrize("freezer", [True, False], ids=["freezer", "stop-signal"])
+def test_a_worker_that_wakes_itself_from_a_stop_stays_stopped_or_is_refused(
+    tmp_path: Path, work: Path, freezer: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (work / "count").write_bytes(bytes(8))
+    if not freezer:
+        monkeypatch.setattr(ControlGroup, "freeze", lambda self, seconds: False)
+    with open_worker(job(tmp_path, work, WAKES_ITSELF)) as worker:
+        assert isinstance(worker.ask({}, {}), Answered)
+        failed = worker.freeze()
+        before = (work / "count").read_bytes()
+        sum(range(10_000_000))
+        moved = (work / "count").read_bytes() != before
+        failed = failed or worker.stayed_frozen()
+    assert failed is not None or not moved
+    if failed is not None:
+        assert failed.status is ScoreStatus.INVALID
+
+
+@pytest.mark.parametrize(("depth", "name"), [(1500, "d"), (30, "d" * 250)], ids=["deep", "long"])
+@pytest.mark.parametrize("level", confine.levels(), ids=lambda level: level.value)
+def test_folders_too_deep_for_python_to_walk_are_given_back_and_removed(
+    tmp_path: Path, work: Path, level: Level, depth: int, name: str
+) -> None:
+    work.chmod(0o755)
+    entry = FOLDERS_IN_EACH_OTHER.format(depth=depth, name=name)
+    asked = job(tmp_path, work, entry)
+    if level is Level.ACCOUNT and not confine.open_to_others(str(work)):
+        pytest.skip("another account cannot reach this temporary folder")
+    outcome = run_untrusted(asked, level=level)
+    assert isinstance(outcome, Answered), outcome
+    assert (work / name).stat().st_uid == os.getuid()
+    remove(work)
+    assert not work.exists()
+
+
+@pytest.mark.skipif(not SANDBOXED, reason="needs bubblewrap")
+@pytest.mark.parametrize(
+    "hide", ["pass", "os.unlink(request.places['work'] / 'x')"], ids=["named", "nameless"]
+)
+def test_a_worker_that_writes_more_than_its_room_is_ended(tmp_path: Path, work: Path, hide: str) -> None:
+    outcome = run_untrusted(job(tmp_path, work, FILLS_THE_DISK.format(hide=hide), disk_gb=0.1))
+    assert isinstance(outcome, Failed)
+    assert outcome.kind is FailureKind.CRASHED
+    assert "wrote more than 0.1 GB" in outcome.message
+
+
+def test_the_time_until_a_worker_is_gone_is_told_once_it_is_concluded(tmp_path: Path, work: Path) -> None:
+    entry = "def answer(request):\n    return {}, {}\n"
+    outcome = run_untrusted(job(tmp_path, work, entry))
+    assert isinstance(outcome, Answered)
+    assert outcome.seconds_until_gone is not None
+    assert outcome.seconds <= outcome.seconds_until_gone < 15.0
