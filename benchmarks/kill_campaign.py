@@ -23,7 +23,7 @@ import psutil
 from sessions.audit.verify import verify
 from sessions.clients.client import HostGone
 from sessions.clients.protocol import Refusal
-from sessions.record.state import fold
+from sessions.record.fold import fold
 from tests.sessions.live import Live, live, until
 
 SOLUTION = "import time\ntime.sleep({pause})\ndef predict(xs):\n    return [{factor} * x for x in xs]\n"

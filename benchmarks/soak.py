@@ -23,7 +23,7 @@ import psutil
 
 from sessions.audit.verify import verify
 from sessions.record.events import SessionPolicy
-from sessions.record.state import fold
+from sessions.record.fold import fold
 from tests.sessions.bench import ME, Bench
 from tests.sessions.builders import valid
 from tests.sessions.live import Live, live, until

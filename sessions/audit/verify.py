@@ -13,9 +13,10 @@ from environments.contract import ScoreReport, ScoreStatus
 from sessions.audit.reviewing import read_reviews
 from sessions.host.digest import record_digest
 from sessions.record.events import Event, Interrupted, SessionClosed, SessionOpened, ShellClosed, ShellOpened
+from sessions.record.fold import EventImpossible, apply, instant_of
 from sessions.record.log import FIRST_PREV, LogDamaged, iter_chain, lines_of
 from sessions.record.signing import KEY_NAME, holds, public_key
-from sessions.record.state import EventImpossible, SessionState, apply, instant_of
+from sessions.record.state import SessionState
 from sessions.record.store import Record
 from sessions.snapshots import SnapshotStore
 

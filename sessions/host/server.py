@@ -15,8 +15,8 @@ import msgspec
 from sessions.clients.protocol import LINE_LIMIT, Fault, Refusal
 from sessions.host.dispatch import Dispatcher
 from sessions.record.events import Event, decode, encode
+from sessions.record.fold import EventImpossible
 from sessions.record.log import Journal
-from sessions.record.state import EventImpossible
 from sessions.record.visibility import participant_event
 from sessions.telemetry import Sample
 

@@ -14,8 +14,9 @@ from msgspec.structs import replace
 
 from sessions.record.clock import Clock
 from sessions.record.events import Body, Event, EventUnreadable, decode, encode
+from sessions.record.fold import EventImpossible, apply
 from sessions.record.log_copy import LogCopy
-from sessions.record.state import EventImpossible, SessionState, apply
+from sessions.record.state import SessionState
 
 FIRST_PREV = "0" * 64
 

@@ -13,8 +13,9 @@ from typing import Any
 import psutil
 import pytest
 
+from sessions.record.fold import fold
 from sessions.record.log import read_log
-from sessions.record.state import SessionState, fold
+from sessions.record.state import SessionState
 from sessions.record.store import Store
 from tests.sessions.live import until
 

@@ -14,7 +14,7 @@ import pytest
 from sessions.audit.verify import verify
 from sessions.clients.client import HostGone
 from sessions.clients.protocol import Refusal
-from sessions.record.state import fold
+from sessions.record.fold import fold
 from tests.sessions.live import Live, live, until
 
 

@@ -47,7 +47,7 @@ _KNOWN = (
     ("sessions.snapshots.values", "SnapshotError", Exit.USAGE),
     ("sessions.audit.bundles", "BundleRefused", Exit.REFUSED),
     ("sessions.record.log", "LogDamaged", Exit.DAMAGED),
-    ("sessions.record.state", "EventImpossible", Exit.DAMAGED),
+    ("sessions.record.fold", "EventImpossible", Exit.DAMAGED),
     ("sessions.record.events", "EventUnreadable", Exit.DAMAGED),
     ("environments.contract", "EnvironmentFault", Exit.ENVIRONMENT),
 )

@@ -11,8 +11,8 @@ from sessions.clients.client import HostGone
 from sessions.clients.follow import Follower, event_in
 from sessions.clients.hosting import SessionOver, connect
 from sessions.record.events import Event
+from sessions.record.fold import fold
 from sessions.record.log import read_log
-from sessions.record.state import fold
 from sessions.record.store import Record
 from sessions.record.visibility import participant_event
 

@@ -10,7 +10,8 @@ import msgspec
 
 from sessions.record import events as e
 from sessions.record.clock import parse_utc
-from sessions.record.state import SessionState, fold, instant_of
+from sessions.record.fold import fold, instant_of
+from sessions.record.state import SessionState
 from workbench.cli.text import duration, figure
 
 BEYOND_REFERENCE = 1.25

@@ -12,8 +12,9 @@ import msgspec
 
 from sessions.record.clock import Instant, parse_utc, utc_label
 from sessions.record.events import Body, Event, Heartbeat
+from sessions.record.fold import apply, instant_of
 from sessions.record.log import read_log
-from sessions.record.state import SessionState, apply, instant_of
+from sessions.record.state import SessionState
 
 CHECKPOINT = 64
 """A state is kept every so many events; the ones between are folded again from there, at most this many."""

@@ -9,8 +9,9 @@ from importlib.resources import files
 
 from sessions.audit.verify import VerifyReport, verify
 from sessions.record.events import Event
+from sessions.record.fold import fold
 from sessions.record.log import read_log
-from sessions.record.state import ScoreRow, SessionState, fold
+from sessions.record.state import ScoreRow, SessionState
 from sessions.record.store import Record
 from sessions.snapshots import SnapshotError
 from workbench import __version__

@@ -6,8 +6,9 @@ from hashlib import sha256
 from typing import Any
 
 from sessions.clients.protocol import Refusal
+from sessions.record.fold import fold
 from sessions.record.log import read_log
-from sessions.record.state import SessionState, fold
+from sessions.record.state import SessionState
 from sessions.record.store import Record
 from sessions.record.summary import history, summarise
 

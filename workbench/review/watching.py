@@ -14,7 +14,7 @@ import msgspec
 from sessions.clients.protocol import Refusal
 from sessions.record.clock import Clock, Instant, SystemClock
 from sessions.record.events import ClockStarted, DeadlineReached, Event, SessionClosed, Submitted, decode
-from sessions.record.state import instant_of
+from sessions.record.fold import instant_of
 from sessions.record.store import Record
 from sessions.telemetry.samples import Sample
 from workbench.review import standing

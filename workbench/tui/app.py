@@ -18,7 +18,8 @@ from textual.screen import Screen
 from sessions.clients.client import HostGone
 from sessions.clients.protocol import Refusal
 from sessions.record.events import Event, SnapshotTaken, WarningGiven
-from sessions.record.state import Phase, SessionState, apply
+from sessions.record.fold import apply, instant_of
+from sessions.record.state import Phase, SessionState
 from sessions.telemetry.samples import Sample
 from workbench.tui import words
 from workbench.tui.glyphs import AsciiOnly, speaks_unicode
@@ -155,7 +156,7 @@ class WorkbenchApp(App[int]):
         if isinstance(body, SnapshotTaken):
             self._changed = None
         if not self._caught_up or self.source.mode is Mode.REPLAY or self.source.now().milliseconds_since(
-            self._instant(event)) > 30_000:  # fmt: skip
+            instant_of(event)) > 30_000:  # fmt: skip
             return
         if isinstance(body, WarningGiven):
             self.ring()
@@ -165,12 +166,6 @@ class WorkbenchApp(App[int]):
                 timeout=10,
                 markup=False,
             )
-
-    @staticmethod
-    def _instant(event: Event) -> Any:
-        from sessions.record.state import instant_of
-
-        return instant_of(event)
 
     @property
     def view(self) -> View | None:

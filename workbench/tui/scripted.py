@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from sessions.clients.protocol import Refusal
 from sessions.record.clock import Instant, ManualClock
 from sessions.record.events import Body, Event
-from sessions.record.state import SessionState, apply
+from sessions.record.fold import apply
+from sessions.record.state import SessionState
 from sessions.telemetry.samples import Sample
 from workbench.tui.source import Batch, Happened, HostFound, HostLost, Mode, Replaced, Sampled, Update
 

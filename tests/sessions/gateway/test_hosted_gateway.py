@@ -14,7 +14,7 @@ from sessions.audit.verify import verify
 from sessions.gateway.calls import read_calls
 from sessions.host.isolation import sandbox_works
 from sessions.record.events import Isolation, ParticipantKind
-from sessions.record.state import fold
+from sessions.record.fold import fold
 from tests.sessions.live import TINY, live, until
 
 pytest.importorskip("aiohttp")

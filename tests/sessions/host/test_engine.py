@@ -19,8 +19,9 @@ from sessions.record.events import (
     SnapshotReason,
     UsageReported,
 )
+from sessions.record.fold import fold
 from sessions.record.log import read_log
-from sessions.record.state import Phase, fold
+from sessions.record.state import Phase
 from sessions.snapshots import SnapshotStore
 from tests.sessions.bench import ME, Bench
 from tests.sessions.builders import MINUTE, valid

@@ -12,7 +12,7 @@ from sessions.clients.client import Client, HostGone
 from sessions.clients.hosting import SessionOver, connect
 from sessions.clients.protocol import Fault, Refusal
 from sessions.record.events import ParticipantKind, ScoreRecorded, SessionPolicy, Variant, decode
-from sessions.record.state import fold
+from sessions.record.fold import fold
 from tests.sessions.live import MINUTE, Live, live, until
 
 

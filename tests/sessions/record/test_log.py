@@ -5,8 +5,8 @@ import pytest
 
 from sessions.record.clock import ManualClock
 from sessions.record.events import ClockStarted, NoteWritten, ScoreRequested
+from sessions.record.fold import EventImpossible, fold
 from sessions.record.log import Journal, LogDamaged, read_log
-from sessions.record.state import EventImpossible, fold
 from tests.sessions.builders import journal_at, opened
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from sessions.clients.protocol import Refusal
+from sessions.record.fold import fold
 from sessions.record.log import read_log
-from sessions.record.state import fold
 from sessions.record.store import Record
 from sessions.record.summary import history, summarise
 

@@ -14,8 +14,8 @@ from sessions.record.events import (
     ScoreRecorded,
     TimeCredited,
 )
+from sessions.record.fold import fold
 from sessions.record.log import read_log
-from sessions.record.state import fold
 from tests.workbench.cli.conftest import Story
 from workbench.review.moments import Film
 

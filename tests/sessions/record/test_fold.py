@@ -25,8 +25,9 @@ from sessions.record.events import (
     Submitted,
     TimeCredited,
 )
+from sessions.record.fold import _STEPS, EventImpossible, fold
 from sessions.record.log import Journal, read_log
-from sessions.record.state import _STEPS, EventImpossible, Phase, fold
+from sessions.record.state import Phase
 from tests.sessions.builders import MINUTE, journal_at, opened, specification
 
 
