@@ -11,7 +11,8 @@ from workbench.cli.command import Command
 from workbench.cli.exits import Exit, Stop
 from workbench.cli.reach import ask, is_closed, meant, session_option
 from workbench.cli.reading import json_option, print_json
-from workbench.cli.text import literal, size
+from workbench.cli.text import literal
+from workbench.figures import size
 
 _MARKS = {
     "added": ("+", "green"),

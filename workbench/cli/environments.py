@@ -12,7 +12,8 @@ from workbench.cli.command import Command, Entry, LazyGroup
 from workbench.cli.exits import Exit
 from workbench.cli.reading import json_option, print_json
 from workbench.cli.start import complete_environments, environment_folders_option
-from workbench.cli.text import figure, fold, literal, size, table
+from workbench.cli.text import fold, literal, table
+from workbench.figures import figure, size
 
 _HERE = "workbench.cli.environments"
 _SECTION = "Commands"

@@ -6,20 +6,8 @@ from typing import Any
 
 from click import style
 
-from workbench.cli.text import (
-    DASH,
-    bar,
-    cells,
-    cut,
-    duration,
-    figure,
-    fold,
-    literal,
-    local_time,
-    one_line,
-    table,
-    terminal_width,
-)
+from workbench.cli.text import bar, cells, cut, fold, literal, local_time, one_line, table, terminal_width
+from workbench.figures import DASH, duration, figure
 
 _LIGHTS = {"green": "●", "amber": "▲", "red": "✖"}
 _COLOURS = {"green": "green", "amber": "yellow", "red": "red"}

@@ -9,7 +9,8 @@ import click
 from workbench.cli.asking import require_yes
 from workbench.cli.command import Command
 from workbench.cli.reach import ask, meant, proctor_name, session_argument
-from workbench.cli.text import duration, fold, parse_duration
+from workbench.cli.text import fold
+from workbench.figures import duration, parse_duration
 
 
 class DurationType(click.ParamType):  # type: ignore[type-arg]  # generic only in some versions of click

@@ -13,7 +13,8 @@ from workbench.cli.command import Command
 from workbench.cli.exits import Exit
 from workbench.cli.panel import history_table, line, panel
 from workbench.cli.reach import meant, read, session_option
-from workbench.cli.text import duration, literal
+from workbench.cli.text import literal
+from workbench.figures import duration
 
 if TYPE_CHECKING:
     from sessions.record.store import Record

@@ -11,7 +11,8 @@ from workbench.cli.command import Command
 from workbench.cli.exits import Exit, Stop
 from workbench.cli.reach import meant, session_argument
 from workbench.cli.reading import json_option, print_json
-from workbench.cli.text import one_line, size, table
+from workbench.cli.text import one_line, table
+from workbench.figures import size
 
 
 @click.command(

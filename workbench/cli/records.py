@@ -14,17 +14,8 @@ from workbench.cli.exits import Exit
 from workbench.cli.panel import phase_words
 from workbench.cli.reach import meant, session_argument
 from workbench.cli.reading import json_option, print_json
-from workbench.cli.text import (
-    DASH,
-    cells,
-    duration,
-    figure,
-    literal,
-    local_time,
-    one_line,
-    table,
-    terminal_width,
-)
+from workbench.cli.text import cells, literal, local_time, one_line, table, terminal_width
+from workbench.figures import DASH, duration, figure
 
 
 @click.command(

@@ -12,7 +12,8 @@ from workbench.cli.exits import Exit
 from workbench.cli.proctoring import DurationType
 from workbench.cli.reach import meant, session_argument
 from workbench.cli.reading import json_option, print_json
-from workbench.cli.text import duration, literal, one_line
+from workbench.cli.text import literal, one_line
+from workbench.figures import duration
 
 theme_option = click.option("--theme", metavar="NAME", help="Else $REBENCH_THEME, else dark.")
 _RECENT = 12

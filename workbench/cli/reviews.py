@@ -13,7 +13,8 @@ from workbench.cli.command import Command
 from workbench.cli.exits import Exit, Stop
 from workbench.cli.reach import meant, session_argument
 from workbench.cli.reading import json_option, print_json
-from workbench.cli.text import figure, literal, local_time, table
+from workbench.cli.text import literal, local_time, table
+from workbench.figures import figure
 
 VERDICTS = ("valid", "valid with notes", "redo", "exclude")
 
@@ -51,7 +52,7 @@ def review(
     """List a record's review, or add a comment or a verdict to it."""
     from sessions.audit.reviewing import add_review
     from sessions.record.events import CommentAdded, Verdict, VerdictGiven
-    from workbench.cli.text import parse_duration
+    from workbench.figures import parse_duration
 
     record = meant(session)
     if verdict is not None:

@@ -14,7 +14,8 @@ from workbench.cli.exits import Exit, Stop
 from workbench.cli.proctoring import DurationType
 from workbench.cli.reach import dial, is_closed, meant, session_argument, session_option
 from workbench.cli.reading import json_option, print_json
-from workbench.cli.text import duration, fold, literal
+from workbench.cli.text import fold, literal
+from workbench.figures import duration
 
 
 def complete_environments(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Words and figures for the terminal: outside text shown literally, durations, numbers, plain tables."""
+"""Words for the terminal: outside text shown literally, folded lines, plain tables."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from datetime import UTC, datetime
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
-_PARTS = re.compile(r"^(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?$")
-DASH = "—"
 
 
 def literal(text: str) -> str:
@@ -78,48 +76,6 @@ def _folded(line: str, hang: int, wide: int) -> str:
         else:
             current += part
     return "\n".join([*lines, current])
-
-
-def duration(ms: int) -> str:
-    """Return `6:41:07`."""
-    seconds = abs(ms) // 1000
-    sign = "-" if ms < 0 and seconds else ""
-    return f"{sign}{seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
-
-
-def parse_duration(text: str) -> int:
-    """Read `1:33:00`, `33:00`, `1h30m`, `90m`, `45s`, with a sign or without, as milliseconds.
-
-    Raises:
-        ValueError: it is none of these.
-    """
-    sign, bare = (-1, text[1:]) if text.startswith("-") else (1, text.removeprefix("+"))
-    if re.fullmatch(r"\d+(:\d{1,2}){1,2}", bare):
-        seconds = 0.0
-        for part in bare.split(":"):
-            seconds = seconds * 60 + int(part)
-    elif bare and (match := _PARTS.match(bare.replace(" ", ""))):
-        hours, minutes, rest = (float(part or 0) for part in match.groups())
-        seconds = hours * 3600 + minutes * 60 + rest
-    else:
-        raise ValueError(f"{text!r} is no duration; write 1:33:00, 90m, 1h30m or 45s")
-    return sign * round(seconds * 1000)
-
-
-def figure(value: float | None, *, sign: bool = False) -> str:
-    """Return a score with four decimals, or a dash for none."""
-    if value is None:
-        return DASH
-    return f"{value:+.4f}" if sign else f"{value:.4f}"
-
-
-def size(count: float) -> str:
-    """Return `1.4 GB`; powers of ten, as disks are sold."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1000
-    return f"{count:.1f} TB"
 
 
 def local_time(label: str) -> str:

@@ -12,7 +12,8 @@ from workbench.cli.command import Command
 from workbench.cli.exits import Exit, Stop
 from workbench.cli.reach import ask, dial, meant, session_option
 from workbench.cli.reading import json_option, print_json
-from workbench.cli.text import duration, figure, fold, literal, one_line
+from workbench.cli.text import fold, literal, one_line
+from workbench.figures import duration, figure
 
 _REASONS = ("break", "infrastructure", "proctor", "lost-contact", "crash", "api")
 

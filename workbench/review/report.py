@@ -15,7 +15,8 @@ from sessions.record.state import ScoreRow, SessionState
 from sessions.record.store import Record
 from sessions.snapshots import SnapshotError
 from workbench import __version__
-from workbench.cli.text import DASH, duration, figure, local_time, size
+from workbench.cli.text import local_time
+from workbench.figures import DASH, duration, figure, size
 from workbench.review.changes import compare
 from workbench.review.chart import score_chart
 from workbench.review.flags import flags

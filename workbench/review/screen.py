@@ -15,7 +15,8 @@ from textual.widget import Widget
 from textual.widgets import Input, OptionList, RichLog
 from textual.widgets.option_list import Option
 
-from workbench.cli.text import duration, literal, parse_duration
+from workbench.cli.text import literal
+from workbench.figures import duration, parse_duration
 from workbench.review.changes import compare, diff_lines
 from workbench.review.replaying import ReplaySource, any_change, any_event, any_score
 from workbench.review.timeline import FULL_HEIGHT, SHORT_HEIGHT, Timeline

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sessions.record import events as e
-from workbench.cli.text import duration, figure, size
+from workbench.figures import duration, figure, size
 
 
 def describe(event: e.Event) -> str:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from environments.contract import Direction, ScoreStatus
+from workbench.figures import DASH, duration
 from workbench.tui.ink import Tone
 
-MISSING = "—"
+MISSING = DASH
 
 
 def clock_time(milliseconds: int) -> str:
     """Return `6:41:07`; minutes and seconds always have two digits."""
-    seconds = max(0, milliseconds) // 1000
-    return f"{seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+    return duration(max(0, milliseconds))
 
 
 def countdown(milliseconds: int) -> str:
@@ -109,16 +109,6 @@ def gigabytes(size: float | None) -> str:
         return "N/A"
     amount = size / 1e9
     return f"{amount:.1f}" if amount < 10 else f"{amount:.0f}"
-
-
-def size(count: int) -> str:
-    """Return `912 B`, `4.1 kB`, `70.2 GB`."""
-    amount = float(count)
-    for unit in ("B", "kB", "MB", "GB"):
-        if amount < 1000:
-            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
-        amount /= 1000
-    return f"{amount:.1f} TB"
 
 
 def count(number: int, noun: str) -> str:

@@ -13,6 +13,7 @@ from environments.contract import ScoreStatus
 from sessions.clients.client import HostGone
 from sessions.clients.protocol import Refusal
 from sessions.record.state import ScoreRow, SessionState
+from workbench import figures
 from workbench.tui import words
 from workbench.tui.ink import EMPTY, Line, Span, Tone, folded
 from workbench.tui.screens.dialog import fact, key_line, paragraph
@@ -98,7 +99,7 @@ def diff_lines(against: Against) -> list[Line]:
 def _change(change: dict[str, Any]) -> Line:
     mark, tone = _KINDS.get(str(change.get("kind")), ("!", Tone.WARN))
     old, new = change.get("old_size"), change.get("new_size")
-    sizes = " → ".join(words.size(one) for one in (old, new) if one is not None)
+    sizes = " → ".join(figures.size(one) for one in (old, new) if one is not None)
     spans: list[Span] = [
         (f"{mark} ", tone),
         (one_line(str(change.get("path", ""))), Tone.TEXT),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from workbench import figures
 from workbench.tui import words
 from workbench.tui.ink import EMPTY, Line, Tone, beside, heading
 from workbench.tui.source import Mode
@@ -66,4 +67,4 @@ class FilesPage(Rows):
 def _file(path: str, change: str, size: int | None, width: int) -> Line:
     mark, tone = _MARKS.get(change, ("? ", Tone.WARN))
     left: Line = ((mark, tone), (plain(path), Tone.TEXT))
-    return beside(left, ((words.size(size) if size is not None else "", Tone.MUTED),), width)
+    return beside(left, ((figures.size(size) if size is not None else "", Tone.MUTED),), width)
