@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from environments.contract import Problem
+from environments.worker.output import printable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,9 +59,9 @@ def read_arrays(
     """
     import numpy as np
 
-    content = _read_whole(root, name, _content_bytes(layout) + _SLACK)
-    header, start = _header(content, name)
-    spans = _spans(header, layout, name, head, len(content) - start)
+    content, size = _read_whole(root, name, _content_bytes(layout) + _LENGTH_FIELD + _SLACK)
+    header, start = _header(content, name, size)
+    spans = _spans(header, layout, name, head, size - start)
     arrays = {}
     for key, begin in spans.items():
         shape = layout[key]
@@ -76,8 +77,11 @@ def read_arrays(
     return arrays
 
 
-def _read_whole(root: Path, name: str, most: int) -> bytearray:
-    """Return the file's bytes; a link, a device, or a file of another size is refused before it is read."""
+def _read_whole(root: Path, name: str, most: int) -> tuple[bytearray, int]:
+    """Return the file's bytes and its size; a link or a device is refused before it is read.
+
+    Of a file that is too large only the beginning is returned: its header tells what does not belong there.
+    """
     path = root / name
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -95,12 +99,8 @@ def _read_whole(root: Path, name: str, most: int) -> bytearray:
         os.close(descriptor)
         raise _refuse(f"{name} is not a plain file", "save the large model's weights as one safetensors file")
     with os.fdopen(descriptor, "rb", buffering=0) as file:
-        if status.st_size > most:
-            raise _refuse(
-                f"{name} has {status.st_size:,} bytes, more than the large model in float16 can have ({most:,})",
-                "save float16 (`tensor.half()`), each tensor once, and nothing else",
-            )
-        content = bytearray(status.st_size)
+        size = status.st_size
+        content = bytearray(size if size <= most else min(size, _LENGTH_FIELD + _SLACK))
         done, view = 0, memoryview(content)
         while done < len(content) and (count := file.readinto(view[done:])):
             done += count
@@ -108,14 +108,14 @@ def _read_whole(root: Path, name: str, most: int) -> bytearray:
             raise _refuse(
                 f"{name} became shorter while it was read", "submit when nothing writes to it any more"
             )
-    return content
+    return content, size
 
 
-def _header(content: bytearray, name: str) -> tuple[dict[str, Any], int]:
-    """Return the decoded header and where the tensors' bytes begin."""
+def _header(content: bytearray, name: str, size: int) -> tuple[dict[str, Any], int]:
+    """Return the decoded header and where the tensors' bytes begin, in a file of `size` bytes."""
     hint = "save it with `safetensors.torch.save_file` to another name, then rename it, so that it is never half written"
     length = int.from_bytes(content[:_LENGTH_FIELD], "little")
-    if len(content) < _LENGTH_FIELD or length > len(content) - _LENGTH_FIELD or length > _SLACK:
+    if size < _LENGTH_FIELD or length > size - _LENGTH_FIELD:
         pickled = content[:2] == b"PK" or content[:1] == b"\x80"
         what = (
             "is a pickle, which can carry code and is never opened"
@@ -123,6 +123,11 @@ def _header(content: bytearray, name: str) -> tuple[dict[str, Any], int]:
             else "is not a whole safetensors file"
         )
         raise _refuse(f"{name} {what}", "save it with `safetensors.torch.save_file`" if pickled else hint)
+    if length > _SLACK:
+        raise _refuse(
+            f"{name}: its header has {length:,} bytes, of which at most {_SLACK:,} are read",
+            "leave long metadata out: save the large model's tensors and nothing else",
+        )
     start = _LENGTH_FIELD + length
     try:
         header = json.loads(content[_LENGTH_FIELD:start], object_pairs_hook=_once)
@@ -154,11 +159,12 @@ def _spans(header: dict[str, Any], layout: Layout, name: str, head: str | None, 
             )
         if entry["dtype"] != DTYPE:
             raise _refuse(
-                f"{name}: tensor {key} is {entry['dtype']!s:.20}, not {DTYPE}", "save `tensor.half()`"
+                f"{name}: tensor {key} is {printable(entry['dtype'], 20)!r}, not {DTYPE}",
+                "save `tensor.half()`",
             )
         if entry["shape"] != list(shape):
             raise _refuse(
-                f"{name}: tensor {key} has shape {entry['shape']!s:.60}, not {list(shape)}",
+                f"{name}: tensor {key} has the shape {_shown_shape(entry['shape'])}, not {list(shape)}",
                 "the architecture is fixed: only the numbers may change",
             )
         spans[key] = _offsets(entry["data_offsets"], key, name)
@@ -178,6 +184,11 @@ def _spans(header: dict[str, Any], layout: Layout, name: str, head: str | None, 
         )
         raise _refuse(f"{name} {what}", "save to another name, then rename; submit when the file is whole")
     return {key: begin for key, (begin, _) in spans.items()}
+
+
+def _shown_shape(value: Any) -> str:
+    whole = isinstance(value, list) and all(type(part) is int and abs(part) < 2**63 for part in value)
+    return f"{value!s:.60}" if whole else "(no list of whole numbers)"
 
 
 def _same_names(found: set[str], layout: Layout, name: str, head: str | None) -> None:

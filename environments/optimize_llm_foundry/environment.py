@@ -147,6 +147,12 @@ def _missing(root: Path) -> Problem | None:
         return Problem(
             what=f"{SCRIPT} is missing", hint=f"the scorer runs `bash {SCRIPT}` in a copy of your folder"
         )
+    with script.open("rb") as file:
+        if file.readline(_LONGEST_PATH).endswith(b"\r\n"):
+            return Problem(
+                what=f"the lines of {SCRIPT} end as on Windows, and bash takes the extra character for part of its commands",
+                hint=f"`sed -i 's/\\r$//' {SCRIPT}`",
+            )
     for folder, folders, files in os.walk(root):
         for name in (*folders, *files):
             place = os.path.join(folder, name)[len(str(root)) + 1 :]  # noqa: PTH118  (a work tree holds many)

@@ -158,7 +158,7 @@ def _why_invalid(
 ) -> tuple[ScoreStatus, str] | None:
     going_on = f"; when it ended, {', '.join(left)} still ran" if left else ""
     if body.get("code") != 0:
-        said = [line for line in map(_printable_line, log.splitlines()) if line]
+        said = [line for line in map(_printable_line, log.split("\n")) if line]
         last = f"; the last that it printed: {said[-1]}" if said else ""
         return ScoreStatus.CRASHED, f"{SCRIPT} {printable(body.get('how'), 60)}{going_on}{last}"
     if refused is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import re
 import shutil
 import threading
@@ -11,9 +12,11 @@ from typing import Any
 
 import msgspec
 import pytest
+import torch
 
 from environments.contract import ScoreReport
 from environments.fix_embedding.damage import undo
+from environments.fix_embedding.evaluate import mean_loss
 from environments.fix_embedding.settings import Keys
 from tests.cheats.fix_embedding.making import Material
 from tests.environments.fix_embedding_small import Small
@@ -69,8 +72,29 @@ def test_a_submission_gets_the_verdict_it_deserves(
     assert score.status.value in promised(cheat), score.message
     assert accepted or score.status.value == "invalid", "what check refuses must not be scored"
     assert "GOT" not in "".join(capfd.readouterr())
+    assert msgspec.json.encode(score), "a report that cannot be written down is taken for a fault of ours"
+    assert score.message.isprintable()
     if score.status.value == "invalid":
-        assert len(score.message) > 30, "an invalid submission is told what to do"
+        assert 30 < len(score.message) < 1000, "an invalid submission is told what to do"
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("float32", "'F32', not F16; save `tensor.half()`"),
+        ("bfloat16", "'BF16', not F16; save `tensor.half()`"),
+        ("untied_head", "the output matrix is the embedding"),
+        ("torch_archive", "is a pickle"),
+        ("long_metadata", "leave long metadata out"),
+        ("huge_file", "header cannot be read"),
+    ],
+)
+def test_an_honest_mistake_is_named_however_large_the_file(
+    name: str, says: str, small: Small, tmp_path: Path
+) -> None:
+    cheat = next(cheat for cheat in SUBMISSIONS if cheat.stem == name)
+    score = small.score(made(small, cheat, tmp_path / "root"), tmp_path / "scratch")
+    assert says in score.message
 
 
 @pytest.mark.parametrize("name", ["config_in_metadata", "honest_other_order", "honest_extra_files"])
@@ -81,20 +105,44 @@ def test_what_is_no_tensor_changes_no_loss(name: str, small: Small, tmp_path: Pa
     assert plain.raw == other.raw
 
 
-def healthy_score(small: Small, root: Path, scratch: Path) -> ScoreReport:
+def healthy_score(small: Small, root: Path, scratch: Path, nudged: int = 0) -> ScoreReport:
+    """Score the healthy weights, with a bit turned in `nudged` rows and one other tensor."""
     here = material(small, root)
     keys = msgspec.json.decode((small.folders.protected / "keys.json").read_bytes(), type=Keys)
     tensors = here.tensors()
     tensors["embedding.weight"] = undo(tensors["embedding.weight"], keys.permutation_seed)
+    if nudged:
+        tensors["embedding.weight"][:nudged, 0].view(torch.int16).bitwise_xor_(1)
+        tensors["norm.bias"][0].view(torch.int16).bitwise_xor_(1)
     here.save(tensors)
     return small.score(root, scratch)
+
+
+def test_the_original_weights_are_flagged_though_a_few_numbers_were_changed(
+    small: Small, tmp_path: Path
+) -> None:
+    score = healthy_score(small, tmp_path / "root", tmp_path / "scratch", nudged=20)
+    assert 0.99 < score.details["rows_restored"] < 1.0
+    assert any("bit for bit (1 other tensors changed)" in flag for flag in score.details["flags"])
+
+
+def test_no_number_too_small_for_float32_slows_the_scoring_down() -> None:
+    class Small(torch.nn.Module):
+        def forward(self, ids: torch.Tensor) -> torch.Tensor:
+            product = torch.full((len(ids), ids.shape[1], 8), 1e-30) * 1e-10
+            assert not product.any()
+            return product
+
+    rows = torch.zeros(4, 9, dtype=torch.int64)
+    assert mean_loss(Small(), rows, 2, workers=2).mean == pytest.approx(math.log(8))
+    assert (torch.full((1,), 1e-30) * 1e-10).item() > 0, "only the scoring's own threads round so"
 
 
 def test_the_original_weights_are_scored_and_flagged(small: Small, tmp_path: Path) -> None:
     score = healthy_score(small, tmp_path / "root", tmp_path / "scratch")
     assert score.status.value == "valid"
     assert score.details["rows_restored"] == 1.0
-    assert any("every weight is the original's" in flag for flag in score.details["flags"])
+    assert any("100.0% of the rows are the original's" in flag for flag in score.details["flags"])
     assert "original" not in score.message
 
 

@@ -134,7 +134,8 @@ def test_held_out_text_that_is_suspiciously_easy_is_flagged() -> None:
     assert "may have been seen" in flags(losses(3.0, 3.5, 2.9), 0.9, 3)[0]
     assert "memorisation" in flags(losses(3.0, 3.0, 3.5), 0.9, 3)[0]
     assert "original's" in flags(losses(3.5, 3.5, 3.1), 1.0, 0)[0]
-    assert flags(losses(3.5, 3.5, 3.1), 1.0, 2) == []
+    assert "original's" in flags(losses(3.5, 3.5, 3.1), 0.995, 2)[0]
+    assert flags(losses(3.5, 3.5, 3.1), 0.96, 2) == []
 
 
 @pytest.mark.gpu
