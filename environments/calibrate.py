@@ -52,7 +52,7 @@ class Workshop:
             action=action,
             slug=self.found.spec.slug,
             profile=self.profile_name,
-            folder=None if self.found.module else self.found.folder,
+            folder=self.found.outside,
             home=self.home,
             root=root,
             scratch=scratch,

@@ -35,6 +35,11 @@ class Found(Value, frozen=True):
     module: str
     """Importable name of the package that holds `environment.py`; empty for a bare folder."""
 
+    @property
+    def outside(self) -> Path | None:
+        """Return the folder where it is not an installed one, which a slug alone would not find."""
+        return None if self.module else self.folder
+
 
 def all_found(folders: Iterable[Path] = ()) -> tuple[Found, ...]:
     """Return every environment, sorted by slug: built-in, installed plug-ins, and those in `folders`.

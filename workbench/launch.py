@@ -69,16 +69,10 @@ def plan(wish: Wish, store: Store) -> Plan:
     """
     from environments.registry import find
     from sessions.host.opening import require_empty
-    from workbench.preflight.machine import examine
-    from workbench.preflight.needs import default_profile, require
+    from workbench.preflight.needs import default_profile, examine_for, require
 
     found = find(wish.environment, wish.environment_folders)
-    needs = [profile.needs for profile in found.spec.profiles.values()]
-    machine = examine(
-        store.home,
-        programs=[name for need in needs for name in need.programs],
-        packages=[name for need in needs for name in need.packages],
-    )
+    machine = examine_for(found.spec, store.home)
     profile = wish.profile or default_profile(found.spec, machine)
     require(found.spec, profile, machine)
     if wish.work_tree is not None:
@@ -109,7 +103,7 @@ def prepare(planned: Plan, home: Path, on_progress: OnProgress) -> None:
         planned.found.spec.slug,
         planned.profile,
         home=home,
-        folder=outside(planned.found),
+        folder=planned.found.outside,
         on_progress=on_progress,
     )
 
@@ -135,7 +129,7 @@ def open_planned(planned: Plan, store: Store) -> Record:
     gpus = tuple(gpu.name for gpu in planned.machine.gpus)
     label = hardware_for(found.spec.profile(planned.profile), gpus, planned.machine.cpus)
     work_tree = wish.work_tree or _new_work_tree(found.spec.slug)
-    starter = invoke(Action.STARTER, found.spec.slug, planned.profile, home=store.home, folder=outside(found))
+    starter = invoke(Action.STARTER, found.spec.slug, planned.profile, home=store.home, folder=found.outside)
     opening = Opening(
         environment=found.spec,
         profile=planned.profile,
@@ -148,7 +142,7 @@ def open_planned(planned: Plan, store: Store) -> Record:
         brief=read_brief(found),
         starter={name: Path(source) for name, source in starter.items()},
         assets=folders,
-        environment_folder=outside(found),
+        environment_folder=found.outside,
         participant_user=wish.participant_user,
         log_copies=wish.log_copies,
     )
@@ -172,11 +166,6 @@ def read_brief(found: Found) -> str:
         raise SpecificationInvalid(
             f"{found.spec.slug} cannot be started: its brief {path} cannot be read: {error}"
         ) from error
-
-
-def outside(found: Found) -> Path | None:
-    """Return the environment's folder where it is not an installed one, which a slug alone would not find."""
-    return None if found.module else found.folder
 
 
 def _new_work_tree(slug: str, parent: Path | None = None) -> Path:

@@ -26,15 +26,11 @@ if TYPE_CHECKING:
 
 def _workshop(environment: str, profile: str | None, folders: tuple[Path, ...]) -> Workshop:
     from environments.calibrate import Workshop
-    from environments.registry import find
     from environments.sealing import passphrase_from
-    from workbench.preflight.machine import examine
-    from workbench.preflight.needs import default_profile
+    from workbench.preflight.environment import chosen
 
-    found = find(environment, folders)
     home = home_folder()
-    name = profile or default_profile(found.spec, examine(home))
-    found.spec.profile(name)
+    found, name = chosen(environment, profile, folders, home)
     return Workshop(found, name, home, passphrase_from(os.environ))
 
 

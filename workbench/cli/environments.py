@@ -187,9 +187,13 @@ def prepare(
 
     found, name = chosen(environment, profile, environment_folders, home_folder())
     with shown_progress(f"preparing {environment} ({name})") as report:
-        folder = None if found.module else found.folder
         made = invoke(
-            Action.PREPARE, found.spec.slug, name, home=home_folder(), folder=folder, on_progress=report
+            Action.PREPARE,
+            found.spec.slug,
+            name,
+            home=home_folder(),
+            folder=found.outside,
+            on_progress=report,
         )
     if as_json:
         print_json(made)

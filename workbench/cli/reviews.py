@@ -114,7 +114,6 @@ async def _rescore(record: Record, numbers: tuple[int, ...], by: str) -> list[di
     from sessions.audit.rescoring import rescore as again
     from sessions.audit.reviewing import add_review
     from sessions.host.scoring import ProcessScorer
-    from workbench.launch import outside
     from workbench.review.standing import folded
 
     state = folded(record)
@@ -127,7 +126,7 @@ async def _rescore(record: Record, numbers: tuple[int, ...], by: str) -> list[di
             raise Stop(f"{record.session} has no score {number} with a snapshot", Exit.USAGE)
         row = state.scores[number]
         body = await again(
-            record, state.opened, row, ProcessScorer(), folders, environment_folder=outside(found)
+            record, state.opened, row, ProcessScorer(), folders, environment_folder=found.outside
         )
         add_review(record, body, f"reviewer {by}")
         done.append(

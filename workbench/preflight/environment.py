@@ -10,8 +10,7 @@ import msgspec
 from environments import assets, registry
 from environments.contract import EnvironmentFault
 from environments.registry import Found
-from workbench.preflight.machine import Machine, examine
-from workbench.preflight.needs import default_profile, lacks
+from workbench.preflight.needs import default_profile, examine_for, lacks
 
 
 class Look(msgspec.Struct, frozen=True):
@@ -44,7 +43,7 @@ def chosen(slug: str, profile: str | None, folders: Iterable[Path], home: Path) 
     if profile is not None:
         found.spec.profile(profile)
         return found, profile
-    return found, default_profile(found.spec, _machine(found, home))
+    return found, default_profile(found.spec, examine_for(found.spec, home))
 
 
 def inspect(slug: str, profile: str | None, folders: Iterable[Path], home: Path) -> Inspection:
@@ -56,15 +55,6 @@ def inspect(slug: str, profile: str | None, folders: Iterable[Path], home: Path)
     found, name = chosen(slug, profile, folders, home)
     looks = (*_folder(found), *_machine_for(found, name, home), *_assets(found, name, home))
     return Inspection(slug, name, looks)
-
-
-def _machine(found: Found, home: Path) -> Machine:
-    needs = [profile.needs for profile in found.spec.profiles.values()]
-    return examine(
-        home,
-        programs=[name for need in needs for name in need.programs],
-        packages=[name for need in needs for name in need.packages],
-    )
 
 
 def _folder(found: Found) -> Iterator[Look]:
@@ -81,7 +71,7 @@ def _folder(found: Found) -> Iterator[Look]:
 
 
 def _machine_for(found: Found, profile: str, home: Path) -> Iterator[Look]:
-    missing = lacks(found.spec.profile(profile).needs, _machine(found, home))
+    missing = lacks(found.spec.profile(profile).needs, examine_for(found.spec, home))
     if not missing:
         yield Look("machine", True, f"can run profile {profile}")
     for lack in missing:

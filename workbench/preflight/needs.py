@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 
 from environments.contract import EnvironmentSpec, Needs, ProfileUnavailable
-from workbench.preflight.machine import Machine
+from workbench.preflight.machine import Machine, examine
 
 GIGABYTE = 10**9
 _SLACK = 0.93
@@ -17,6 +19,16 @@ class Lack(msgspec.Struct, frozen=True):
 
     what: str
     remedy: str
+
+
+def examine_for(spec: EnvironmentSpec, place: Path) -> Machine:
+    """Look at this machine and at all that any profile of `spec` needs; `place` is where sessions will be kept."""
+    needs = [profile.needs for profile in spec.profiles.values()]
+    return examine(
+        place,
+        programs=[name for need in needs for name in need.programs],
+        packages=[name for need in needs for name in need.packages],
+    )
 
 
 def lacks(needs: Needs, machine: Machine) -> tuple[Lack, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click.testing
@@ -94,12 +95,9 @@ def test_a_session_that_sees_one_of_two_cards_has_the_anchors_of_one(
     assert opened.anchors is not None
 
 
-@pytest.mark.parametrize(
-    ("slug", "label"), [("triton_cumsum", "NVIDIA H200"), ("optimize_llm_foundry", "2x NVIDIA H200")]
-)
-def test_a_calibration_is_labelled_by_the_cards_that_the_profile_uses(
-    home: Path, monkeypatch: pytest.MonkeyPatch, slug: str, label: str
-) -> None:
+def calibrated(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> str:
+    """Return what `env calibrate` prints on a machine with two cards."""
+
     def measured(*_: object, hardware: str, **__: object) -> Anchors:
         return Anchors(start=2.0, reference=1.0, hardware=hardware, source="measured")
 
@@ -109,6 +107,29 @@ def test_a_calibration_is_labelled_by_the_cards_that_the_profile_uses(
     monkeypatch.setattr("workbench.preflight.hardware.read_gpus", two_cards)
     monkeypatch.setattr("environments.calibrate.measure", measured)
     answer = click.testing.CliRunner().invoke(
-        root, ["env", "calibrate", slug, "--profile", "gpu"], catch_exceptions=False, standalone_mode=True
+        root, ["env", "calibrate", *arguments], catch_exceptions=False, standalone_mode=True
     )
-    assert f'hardware = "{label}"' in answer.stdout
+    return answer.stdout
+
+
+@pytest.mark.parametrize(
+    ("slug", "label"), [("triton_cumsum", "NVIDIA H200"), ("optimize_llm_foundry", "2x NVIDIA H200")]
+)
+def test_a_calibration_is_labelled_by_the_cards_that_the_profile_uses(
+    home: Path, monkeypatch: pytest.MonkeyPatch, slug: str, label: str
+) -> None:
+    assert f'hardware = "{label}"' in calibrated(monkeypatch, slug, "--profile", "gpu")
+
+
+def test_a_calibration_without_a_profile_takes_the_one_a_session_would_take(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def looked(
+        _: Path, *, programs: Sequence[str] = (), packages: Sequence[str] = (), **__: object
+    ) -> Machine:
+        there = dict.fromkeys(packages, "1")
+        return msgspec.structs.replace(TWO, packages=there, programs=dict.fromkeys(programs, "1"))
+
+    monkeypatch.setattr("workbench.preflight.machine.examine", looked)
+    monkeypatch.setattr("workbench.preflight.needs.examine", looked, raising=False)
+    assert "[[profiles.gpu.anchors]]" in calibrated(monkeypatch, "triton_cumsum")
