@@ -21,8 +21,10 @@ HERE = Path(__file__).parent
 ALL = submissions(HERE / "submissions")
 WITHOUT_TRAINING = {
     "a_pipe_for_a_file", "another_network", "code_in_the_config", "copies_the_base", "endless_result", "fails",
-    "finishes_in_the_background", "half_written", "leaves_nothing", "links_a_file", "links_the_base", "moves_the_base",
-    "not_finite", "pickled_weights", "searches_for_the_reference", "shares_an_inode", "swaps_the_result_later",
+    "fills_the_disk", "finishes_in_the_background", "folders_in_each_other", "giant_config", "half_a_character_in_the_config",
+    "half_written", "leaves_nothing", "links_a_file", "links_the_base", "many_empty_tensors", "moves_the_base",
+    "names_that_are_no_text", "not_finite", "pickled_weights", "searches_for_the_reference", "shares_an_inode",
+    "swaps_the_result_later", "tied_in_eight_bits", "wakes_after_the_stop",
 }  # fmt: skip
 """Refused without a training run of their own, so these are quick."""
 
@@ -45,6 +47,8 @@ def judge(small: Small, cheat: Path, folder: Path) -> None:
     score = small.score(cheat, folder)
     log = str(score.details.get("log", ""))
     assert score.status.value == promised(cheat), (score.message, log)
+    assert msgspec.json.encode(score), "a report that cannot be written down is taken for a fault of ours"
+    assert score.message.isprintable()
     assert "GOT" not in log, log
     assert score.details.get("confinement", {}).get("survivors", 0) == 0
 
@@ -62,6 +66,43 @@ def test_a_submission_that_trains_gets_the_verdict_it_deserves(
     cheat: Path, small: Small, tmp_path: Path
 ) -> None:
     judge(small, cheat, tmp_path)
+
+
+def test_what_is_written_after_the_clock_is_not_taken(small: Small, tmp_path: Path) -> None:
+    """The trick puts whole weights in the place of none while the result is being copied."""
+    score = small.score(HERE / "submissions" / "wakes_after_the_stop", tmp_path)
+    assert "is no whole safetensors file" in score.message
+
+
+@pytest.mark.slow
+def test_work_that_goes_on_when_the_script_has_ended_gains_nothing(small: Small, tmp_path: Path) -> None:
+    """A process that is hard to stop is dead before the clock stops, whatever it had still wanted to do."""
+    (cheat := tmp_path / "cheat").mkdir()
+    (cheat / "finetune.sh").write_text(
+        "python one.py\n(for n in 1 2 3 4 5 6 7 8; do setsid bash -c 'while :; do kill -CONT -1; done' & done) 2> /dev/null\nexit 0\n"
+    )
+    (tmp_path / "work").mkdir()
+    score = small.score(cheat, tmp_path / "work")
+    assert score.status is ScoreStatus.VALID, score.message
+    assert any("left running" in flag for flag in score.details["flags"])
+    assert score.details["confinement"]["survivors"] == 0
+
+
+def test_what_a_script_printed_last_is_told_when_it_fails(small: Small, tmp_path: Path) -> None:
+    (cheat := tmp_path / "cheat").mkdir()
+    (cheat / "finetune.sh").write_text("python -c 'import no_such_library'\n")
+    (tmp_path / "work").mkdir()
+    score = small.score(cheat, tmp_path / "work")
+    assert score.status is ScoreStatus.CRASHED
+    assert score.message.endswith("No module named 'no_such_library'")
+
+
+def test_a_script_with_the_line_ends_of_windows_is_told_so(small: Small, tmp_path: Path) -> None:
+    (cheat := tmp_path / "cheat").mkdir()
+    (cheat / "finetune.sh").write_bytes(b"#!/bin/bash\r\npython one.py\r\n")
+    (tmp_path / "work").mkdir()
+    report = small.environment.check(small.submission(cheat, tmp_path / "work"))
+    assert "as on Windows" in report.problems[0].what
 
 
 def test_every_submission_says_what_it_tries_and_what_it_must_get() -> None:
