@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import stat
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -175,21 +174,6 @@ def hidden_paths(job: WorkerJob) -> Iterator[Path]:
         for name in (*job.hidden_packages, *_OURS):
             yield Path(folder) / name
             yield Path(folder) / f"{name}.py"
-
-
-def unreadable_by_others(tree: Path) -> list[Path]:
-    """Return what in `tree` another account could not read (symbolic links are not followed)."""
-    found = [tree] if not _others_may(tree) else []
-    for folder, folders, files in os.walk(tree):
-        found += [p for n in (*folders, *files) if not _others_may(p := Path(folder) / n)]
-    return found
-
-
-def _others_may(path: Path) -> bool:
-    mode = path.lstat().st_mode
-    if stat.S_ISDIR(mode):
-        return mode & 0o005 == 0o005
-    return not stat.S_ISREG(mode) or bool(mode & 0o004)
 
 
 def open_to_others(path: str) -> bool:

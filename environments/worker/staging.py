@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from environments.worker.confine import EMPTY, ETC_ALONE, PRIVATE_HOME, open_to_others, unreadable_by_others
+from environments.worker.confine import EMPTY, ETC_ALONE, PRIVATE_HOME, open_to_others
 from environments.worker.jobs import Level, Mount, WorkerJob, WorkerUnavailable
 from environments.worker.owners import owned_name, quietly, sweep_folders
 
@@ -75,8 +75,7 @@ def open_mounts(mounts: Iterable[Mount], account: int) -> None:
         if mount.writable:
             _give(mount.source, account)
             continue
-        for path in unreadable_by_others(mount.source):
-            path.chmod(path.stat().st_mode | (0o005 if path.is_dir() else 0o004))
+        quietly("chmod", "-R", "o+rX", "--", str(mount.source))
 
 
 def take_back(mounts: Iterable[Mount]) -> None:

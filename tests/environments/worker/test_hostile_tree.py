@@ -116,6 +116,31 @@ def test_folders_too_deep_for_python_to_walk_are_given_back_and_removed(
     assert not work.exists()
 
 
+@pytest.mark.parametrize(("depth", "name"), [(1500, "d"), (30, "d" * 250)], ids=["deep", "long"])
+def test_a_snapshot_of_folders_in_each_other_is_shown_like_any_other(
+    tmp_path: Path, work: Path, depth: int, name: str
+) -> None:
+    (work / "file").write_text("read")
+    (work / "file").chmod(0o600)
+    here = os.open(".", os.O_RDONLY)
+    try:
+        os.chdir(work)
+        for _ in range(depth):
+            os.mkdir(name)  # noqa: PTH102  (the whole path would be too long)
+            os.chdir(name)
+    finally:
+        os.fchdir(here)
+        os.close(here)
+    script = tmp_path / "entry.py"
+    script.write_text(
+        "def answer(request):\n    return {'said': (request.places['root'] / 'file').read_text()}, {}\n"
+    )
+    limits = WorkerLimits(seconds=20.0, memory_gb=0.5)
+    outcome = run_untrusted(WorkerJob(entry=script, mounts={"root": Mount(work)}, limits=limits))
+    assert isinstance(outcome, Answered), outcome
+    assert outcome.body == {"said": "read"}
+
+
 @pytest.mark.skipif(not SANDBOXED, reason="needs bubblewrap")
 @pytest.mark.parametrize(
     "hide", ["pass", "os.unlink(request.places['work'] / 'x')"], ids=["named", "nameless"]
