@@ -21,7 +21,7 @@ from environments.worker.control import ControlGroup
 from environments.worker.jobs import Confinement, FailureKind, Level, WorkerJob, WorkerUnavailable
 from environments.worker.messages import NONCE_BYTES, Channel, ChannelClosed, DeadlinePassed, ProtocolBroken
 from environments.worker.output import LogTail
-from environments.worker.room import Room
+from environments.worker.room import MOST_FILES, Room
 
 _JOIN = 'while [ "$1" != -- ]; do echo 0 > "$1" || exit 97; shift; done; shift; exec "$@"'
 _SETTLE_SECONDS = 0.05
@@ -255,7 +255,7 @@ class WorkerProcess:
             elif room is not None and room.is_overrun(pids):
                 self._breach = (
                     FailureKind.CRASHED,
-                    f"the submission wrote more than {limits.disk_gb:g} GB into its folder",
+                    f"the submission wrote more than {limits.disk_gb:g} GB or {MOST_FILES:,} files into its folder",
                 )
             if self._breach is not None:
                 self._process.kill()

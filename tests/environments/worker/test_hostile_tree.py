@@ -23,6 +23,7 @@ from environments.worker import (
 )
 from environments.worker.control import ControlGroup
 from environments.worker.owners import remove
+from environments.worker.room import Room
 
 SANDBOXED = [level for level in confine.levels() if level in (Level.SANDBOX, Level.SANDBOX_ACCOUNT)]
 WAKES_ITSELF = """
@@ -99,7 +100,7 @@ def test_a_worker_that_wakes_itself_from_a_stop_stays_stopped_or_is_refused(
         assert failed.status is ScoreStatus.INVALID
 
 
-@pytest.mark.parametrize(("depth", "name"), [(1500, "d"), (30, "d" * 250)], ids=["deep", "long"])
+@pytest.mark.parametrize(("depth", "name"), [(1100, "d"), (30, "d" * 250)], ids=["deep", "long"])
 @pytest.mark.parametrize("level", confine.levels(), ids=lambda level: level.value)
 def test_folders_too_deep_for_python_to_walk_are_given_back_and_removed(
     tmp_path: Path, work: Path, level: Level, depth: int, name: str
@@ -116,7 +117,7 @@ def test_folders_too_deep_for_python_to_walk_are_given_back_and_removed(
     assert not work.exists()
 
 
-@pytest.mark.parametrize(("depth", "name"), [(1500, "d"), (30, "d" * 250)], ids=["deep", "long"])
+@pytest.mark.parametrize(("depth", "name"), [(1100, "d"), (30, "d" * 250)], ids=["deep", "long"])
 def test_a_snapshot_of_folders_in_each_other_is_shown_like_any_other(
     tmp_path: Path, work: Path, depth: int, name: str
 ) -> None:
@@ -150,6 +151,23 @@ def test_a_worker_that_writes_more_than_its_room_is_ended(tmp_path: Path, work: 
     assert isinstance(outcome, Failed)
     assert outcome.kind is FailureKind.CRASHED
     assert "wrote more than 0.1 GB" in outcome.message
+
+
+def test_many_small_files_are_as_much_as_a_few_large_ones(work: Path) -> None:
+    room = Room([work], most_bytes=2**40, most_files=200)
+    assert not room.is_overrun([])
+    for number in range(300):
+        (work / str(number)).touch()
+    assert room.is_overrun([])
+
+
+def test_what_others_write_on_the_same_disk_is_not_held_against_a_worker(tmp_path: Path, work: Path) -> None:
+    room = Room([work], most_bytes=20 * 2**20, most_files=200)
+    (tmp_path / "others").mkdir()
+    for number in range(300):
+        (tmp_path / "others" / str(number)).touch()
+    (tmp_path / "others" / "large").write_bytes(os.urandom(40 * 2**20))
+    assert not room.is_overrun([])
 
 
 def test_the_time_until_a_worker_is_gone_is_told_once_it_is_concluded(tmp_path: Path, work: Path) -> None:
