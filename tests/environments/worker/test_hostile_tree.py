@@ -43,6 +43,19 @@ def answer(request):
     assert libc.timer_settime(timer, 0, struct.pack("4l", 0, 20_000_000, 0, 20_000_000), None) == 0
     return {}, {}
 """
+HAS_COMPANY = """
+import subprocess, threading
+
+def spin():
+    while True:
+        pass
+
+def answer(request):
+    threading.Thread(target=spin, daemon=True).start()
+    subprocess.Popen(["sleep", "100"])
+    subprocess.Popen(["true"])
+    return {}, {}
+"""
 FOLDERS_IN_EACH_OTHER = """
 import os
 
@@ -98,6 +111,21 @@ def test_a_worker_that_wakes_itself_from_a_stop_stays_stopped_or_is_refused(
     assert failed is not None or not moved
     if failed is not None:
         assert failed.status is ScoreStatus.INVALID
+
+
+@pytest.mark.parametrize("freezer", [True, False], ids=["freezer", "stop-signal"])
+def test_an_honest_worker_stays_frozen_and_goes_on_afterwards(
+    tmp_path: Path, work: Path, freezer: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not freezer:
+        monkeypatch.setattr(ControlGroup, "freeze", lambda self, seconds: False)
+    with open_worker(job(tmp_path, work, HAS_COMPANY)) as worker:
+        for _ in range(3):
+            assert isinstance(worker.ask({}, {}), Answered)
+            assert worker.freeze() is None
+            sum(range(1_000_000))
+            assert worker.stayed_frozen() is None
+            worker.thaw()
 
 
 @pytest.mark.parametrize(("depth", "name"), [(1100, "d"), (30, "d" * 250)], ids=["deep", "long"])
