@@ -18,7 +18,8 @@ from sessions.recording.reader import Recording
 from sessions.recording.recorder import boottime
 from sessions.recording.verifying import verify
 from sessions.recording.wire import Frame
-from tests.sessions.recording_support import FakeTerminal, shell_request, wait_until
+from tests.sessions.recording_support import FakeTerminal, shell_request
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.failures
 

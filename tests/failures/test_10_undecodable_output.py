@@ -15,7 +15,8 @@ from sessions.recording.asciicast import Version, export
 from sessions.recording.handle import Recorders
 from sessions.recording.reader import Recording
 from sessions.recording.recorder import boottime
-from tests.sessions.recording_support import shell_request, wait_until, write_recording
+from tests.sessions.recording_support import shell_request, write_recording
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.failures
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from sessions.record.store import Record, Store
+from tests.waiting import wait_until
 from tests.workbench.cli.conftest import Run, home, run
-from tests.workbench.live import end_hosts, wait_for
+from tests.workbench.live import end_hosts
 from workbench.cli.exits import Exit
 
 __all__ = ["home", "run"]
@@ -33,7 +34,7 @@ def used_up(run: Run, home: Path, tmp_path: Path) -> Iterator[Record]:
     )
     assert run("start", "tiny_sum", *options).code == Exit.OK
     (record,) = Store(home).records()
-    wait_for(lambda: b'"kind":"deadline_reached"' in record.log.read_bytes(), what="the deadline")
+    wait_until(lambda: b'"kind":"deadline_reached"' in record.log.read_bytes(), what="the deadline")
     yield record
     end_hosts(home)
 
@@ -46,7 +47,7 @@ def _calls(record: Record) -> int:
 def test_a_score_after_the_deadline_is_refused_in_words_with_code_3(
     run: Run, used_up: Record, options: tuple[str, ...]
 ) -> None:
-    wait_for(lambda: _calls(used_up) >= 1)
+    wait_until(lambda: _calls(used_up) >= 1)
     (Path(used_up.header()["work_tree"]) / "answer.txt").write_text("1000")
     outcome = run("score", *options, "-s", used_up.session)
     assert outcome.code == Exit.REFUSED
@@ -55,7 +56,7 @@ def test_a_score_after_the_deadline_is_refused_in_words_with_code_3(
 
 
 def test_nothing_is_counted_for_refused_scores(run: Run, used_up: Record) -> None:
-    wait_for(
+    wait_until(
         lambda: not json.loads(run("status", "--json", "-s", used_up.session).out)["pending"],
         what="the final score",
     )
@@ -75,7 +76,7 @@ def test_a_score_in_a_phase_without_scores_is_refused_and_counts_nowhere(
     try:
         assert run("start", "tiny_sum", "--detach", *options).code == Exit.OK
         (record,) = Store(home).records()
-        wait_for(lambda: b'"kind":"starting_score_recorded"' in record.log.read_bytes())
+        wait_until(lambda: b'"kind":"starting_score_recorded"' in record.log.read_bytes())
         if begun:
             assert run("pause").code == Exit.OK
         outcome = run("score")

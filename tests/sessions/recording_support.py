@@ -1,12 +1,11 @@
-"""What tests of recordings share: recordings written without a shell, shells in a terminal, waiting."""
+"""What tests of recordings share: recordings written without a shell, and shells in a terminal."""
 
 from __future__ import annotations
 
 import os
 import socket
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from sessions.recording.format import Kind, pack_size
 from sessions.recording.handle import ShellRequest
 from sessions.recording.wire import Frame, Frames, Hello, pack_frame
 from sessions.recording.writer import ROTATION, Figures, Rotation, SegmentWriter
+from tests.waiting import wait_until
 
 
 def write_recording(
@@ -41,14 +41,6 @@ def write_recording(
         time_of.advance(seconds_apart)
         writer.append(kind, chunk)
     return writer.close()
-
-
-def wait_until(condition: Callable[[], object], seconds: float = 15.0, what: str = "") -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"it did not happen within {seconds} s: {what or condition}")
-        time.sleep(0.01)
 
 
 def shell_request(folder: Path, argv: tuple[str, ...] = ("/bin/sh",), **changes: object) -> ShellRequest:

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 
 from sessions.clients.client import Client
 from sessions.record.store import Record, Store
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 30.0, what: str = "the condition") -> None:
-    """Look again and again until `condition` holds."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"{what} did not come about within {seconds} s"
-        time.sleep(0.02)
+from tests.waiting import wait_until
 
 
 def host_pid(record: Record) -> int:
@@ -32,7 +23,7 @@ def end_hosts(home: Path) -> None:
         for process in _hosting(record):
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.terminate()
-        wait_for(lambda: not _hosting(record), 30, f"the end of {record.session}'s host")  # noqa: B023  (called at once)
+        wait_until(lambda: not _hosting(record), 30, f"the end of {record.session}'s host")  # noqa: B023  (called at once)
 
 
 def _hosting(record: Record) -> list[psutil.Process]:

@@ -4,7 +4,6 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from time import monotonic, sleep
 
 import pytest
 
@@ -12,6 +11,7 @@ from sessions.host import activity
 from sessions.host.activity import ActivityBatch, ActivityWatch
 from sessions.snapshots.values import ChangeKind
 from tests.sessions.trees import fill
+from tests.waiting import wait_until
 
 ADDED, MODIFIED, REMOVED = ChangeKind.ADDED, ChangeKind.MODIFIED, ChangeKind.REMOVED
 
@@ -71,13 +71,6 @@ def iter_clock() -> Callable[[], float]:
 def counts(batch: ActivityBatch | None) -> tuple[int, int, int]:
     assert batch is not None
     return batch.created, batch.modified, batch.deleted
-
-
-def until(met: Callable[[], object], seconds: float = 20.0) -> None:
-    deadline = monotonic() + seconds
-    while not met():
-        assert monotonic() < deadline, "the condition was not met in time"
-        sleep(0.02)
 
 
 def test_a_look_finds_what_was_created_modified_and_deleted(work: Path) -> None:
@@ -236,7 +229,7 @@ def test_the_kernel_tells_of_changes_long_before_the_next_look(work: Path) -> No
     watch = ActivityWatch(work, every_seconds=3600)
     watch.start()
     try:
-        until(lambda: watch._before is not None)
+        wait_until(lambda: watch._before is not None)
         fill(work, {"new/a": "1", "old": "changed"})
         (work / "moved").rename(work / "renamed")
         seen: set[str] = set()
@@ -248,7 +241,7 @@ def test_the_kernel_tells_of_changes_long_before_the_next_look(work: Path) -> No
                 seen.update(batch.paths)
             return seen >= {"new/a", "old", "moved", "renamed"}
 
-        until(drained)
+        wait_until(drained)
     finally:
         watch.stop()
     assert watch._thread is None
@@ -262,5 +255,5 @@ def test_starting_and_stopping_twice_is_harmless(work: Path) -> None:
     watch.stop()
     watch.stop()
     watch.start()
-    until(lambda: watch._before is not None)
+    wait_until(lambda: watch._before is not None)
     watch.stop()

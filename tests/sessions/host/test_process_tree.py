@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from sessions.host.process_tree import kill_tree, signal_tree
-from tests.sessions.recording_support import wait_until
+from tests.waiting import wait_until
 
 Command = tuple[subprocess.Popen[bytes], psutil.Process]
 GONE = (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)

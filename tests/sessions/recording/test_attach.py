@@ -18,7 +18,8 @@ from sessions.recording.attach import NothingToAttach, run
 from sessions.recording.handle import RecorderHandle, Recorders
 from sessions.recording.recorder import boottime
 from sessions.recording.shell import set_size
-from tests.sessions.recording_support import shell_request, wait_until
+from tests.sessions.recording_support import shell_request
+from tests.waiting import wait_until
 
 PROGRAM = "import sys; from sessions.recording.attach import run; sys.exit(run(sys.argv[1]))"
 

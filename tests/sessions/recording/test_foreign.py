@@ -16,7 +16,8 @@ import psutil
 from sessions.recording.foreign import ForeignWatch, foreign_shells
 from sessions.recording.handle import Recorders
 from sessions.recording.recorder import boottime
-from tests.sessions.recording_support import FakeTerminal, shell_request, wait_until
+from tests.sessions.recording_support import FakeTerminal, shell_request
+from tests.waiting import wait_until
 
 
 @contextmanager

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from sessions.record.store import Record, Store
+from tests.waiting import wait_until
 from tests.workbench.cli.conftest import Run
-from tests.workbench.live import end_hosts, host_pid, wait_for
+from tests.workbench.live import end_hosts, host_pid
 from workbench.cli.exits import Exit
 
 pytestmark = pytest.mark.timeout(180)
@@ -58,7 +59,7 @@ def test_a_session_from_start_to_a_sound_record(run: Run, opened: Opened) -> Non
     assert run("note", "words do not work").code == Exit.OK
     assert run("submit", "--yes").code == Exit.OK
     assert run("survey", "--answer", "hardest=nothing").code == Exit.OK
-    wait_for(record.closed, what="the end of the session")
+    wait_until(record.closed, what="the end of the session")
 
     standing = json.loads(run("status", "--json", "-s", record.session).out)
     assert standing["phase"] == "closed"
@@ -111,7 +112,7 @@ def test_a_killed_host_is_started_again_by_the_next_command(run: Run, opened: Op
     assert run("score").code == Exit.OK
     first = host_pid(record)
     os.kill(first, signal.SIGKILL)
-    wait_for(
+    wait_until(
         lambda: (
             not Path(f"/proc/{first}/stat").exists()
             or "Z" in Path(f"/proc/{first}/stat").read_text().split()[2]
@@ -129,7 +130,7 @@ def test_a_host_killed_under_a_score_finishes_it_for_the_one_who_waits(run: Run,
     _answer(record, "slow 1.5")
 
     def kill_while_scoring() -> None:
-        wait_for(lambda: b'"score_progressed","body":{"number":1' in record.log.read_bytes())
+        wait_until(lambda: b'"score_progressed","body":{"number":1' in record.log.read_bytes())
         os.kill(host_pid(record), signal.SIGKILL)
 
     killer = threading.Thread(target=kill_while_scoring)
@@ -161,7 +162,7 @@ def test_the_proctor_credits_messages_holds_and_ends(run: Run, opened: Opened) -
     assert json.loads(run("status", "--json").out)["credited_ms"] == 4 * 60_000
     assert run("correct", session, "3", "--what", "wrong", "--why", "seen", "--by", "kim").code == Exit.OK
     assert run("end", session, "--why", "fell ill", "--yes", "--by", "kim").code == Exit.OK
-    wait_for(record.closed, what="the end of the session")
+    wait_until(record.closed, what="the end of the session")
     assert b'"by":"proctor kim"' in record.log.read_bytes()
     assert run("verify", session).code == Exit.OK
 
@@ -171,7 +172,7 @@ def test_a_record_that_was_tampered_with_is_named_and_6(run: Run, opened: Opened
     _answer(record, "3")
     assert run("score").code == Exit.OK
     assert run("end", record.session, "--why", "test", "--yes").code == Exit.OK
-    wait_for(record.closed, what="the end of the session")
+    wait_until(record.closed, what="the end of the session")
     record.log.write_bytes(record.log.read_bytes().replace(b'"raw":3.0', b'"raw":9.0', 1))
     outcome = run("verify", record.session)
     assert outcome.code == Exit.DAMAGED

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from sessions.record.store import Store
+from tests.waiting import wait_until
 from tests.workbench.cli.conftest import Outcome, Run
-from tests.workbench.live import end_hosts, wait_for
+from tests.workbench.live import end_hosts
 from workbench.cli.exits import Exit
 from workbench.cli.practice import STEPS
 from workbench.cli.root import ENTRIES
@@ -47,7 +48,7 @@ def test_the_whole_way_ends_in_a_closed_sound_record(practised, run: Run, home: 
     )
     assert outcome.code == Exit.OK, outcome.err
     (record,) = Store(home).records()
-    wait_for(record.closed)
+    wait_until(record.closed)
     assert "~ answer.txt" in outcome.out
     assert run("verify", record.session).code == Exit.OK
     assert record.header()["participant"] == "practice"
@@ -65,7 +66,7 @@ def test_a_step_waits_for_its_command_and_survives_mistakes(practised) -> None: 
 def test_leaving_ends_the_session(practised, home: Path) -> None:  # type: ignore[no-untyped-def]
     assert practised("brief").code == Exit.INTERRUPTED
     (record,) = Store(home).records()
-    wait_for(record.closed)
+    wait_until(record.closed)
     assert b"practice was left" in record.log.read_bytes()
 
 

@@ -22,8 +22,9 @@ import pytest
 
 from sessions.host.surveying import COMMON
 from sessions.record.store import Record, Store
+from tests.waiting import wait_until
 from tests.workbench.cli.conftest import Run
-from tests.workbench.live import end_hosts, wait_for
+from tests.workbench.live import end_hosts
 from workbench.cli.exits import Exit
 
 pytestmark = pytest.mark.timeout(180)
@@ -43,7 +44,7 @@ class OnTerminal:
             os.execve(sys.executable, [sys.executable, "-m", "workbench.cli", *arguments], variables)
         self.pid = pid
 
-    def wait_for(self, text: str, seconds: float = 60.0) -> None:
+    def wait_until(self, text: str, seconds: float = 60.0) -> None:
         """Read until `text` is on the screen."""
         deadline = time.monotonic() + seconds
         while text not in self.said:
@@ -112,7 +113,7 @@ def test_ctrl_c_asks_what_becomes_of_the_scoring(
     def status_now() -> object:
         return json.loads(run("history", "--json").out)["rows"][1]["status"]
 
-    wait_for(lambda: status_now() is not None, what="the end of the scoring")
+    wait_until(lambda: status_now() is not None, what="the end of the scoring")
     assert status_now() == status
 
 
@@ -138,7 +139,7 @@ def test_the_survey_asks_the_environments_questions(
     asking.wait_for("What was hardest?")
     asking.type("the waiting\n")
     assert asking.ended() == Exit.OK
-    wait_for(record.closed)
+    wait_until(record.closed)
     assert b'"hardest":"the waiting"' in record.log.read_bytes()
 
 
@@ -155,11 +156,11 @@ def test_a_recorded_shell_is_seen_in_the_replay(
     run: Run, record: Record, on_terminal: Callable[..., OnTerminal]
 ) -> None:
     shell = on_terminal("shell")
-    wait_for(lambda: b'"kind":"shell_opened"' in record.log.read_bytes())
+    wait_until(lambda: b'"kind":"shell_opened"' in record.log.read_bytes())
     shell.type("echo $((40 + 2)) is the answer; exit\n")
     shell.wait_for("42 is the answer")
     assert shell.ended() == Exit.OK
-    wait_for(lambda: b'"kind":"shell_closed"' in record.log.read_bytes())
+    wait_until(lambda: b'"kind":"shell_closed"' in record.log.read_bytes())
     shown = run("replay", record.session, "--terminal")
     assert shown.code == Exit.OK
     assert "42 is the answer" in shown.out
@@ -210,8 +211,8 @@ def test_tmux_shows_the_screen_and_a_recorded_shell_in_one_window_or_in_two(
     name = f"rebench-{record.session}"
     try:
         on_terminal("attach", "--tmux", rows=rows)
-        wait_for(lambda: panes() == layout, what=f"the panes {layout}")
-        wait_for(lambda: "SCORE" in tmux("capture-pane", "-p", "-t", f"{name}:0.0"), what="the screen")
-        wait_for(lambda: b'"kind":"shell_opened"' in record.log.read_bytes(), what="the recorded shell")
+        wait_until(lambda: panes() == layout, what=f"the panes {layout}")
+        wait_until(lambda: "SCORE" in tmux("capture-pane", "-p", "-t", f"{name}:0.0"), what="the screen")
+        wait_until(lambda: b'"kind":"shell_opened"' in record.log.read_bytes(), what="the recorded shell")
     finally:
         tmux("kill-server")

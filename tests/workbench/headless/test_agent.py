@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from sessions.record.store import Store
+from tests.waiting import wait_until
 from tests.workbench.cli.conftest import Run
-from tests.workbench.live import end_hosts, wait_for
+from tests.workbench.live import end_hosts
 from workbench.cli.exits import Exit
 
 pytestmark = pytest.mark.timeout(180)
@@ -58,7 +59,7 @@ def test_an_agent_that_never_ends_is_ended_at_the_deadline_with_all_it_started(
     assert result["status"]["deadline_at"] is not None
     assert result["status"]["counted"]["raw"] == 3.0
     child = Path(f"/proc/{(tmp_path / 'child').read_text().strip()}")
-    wait_for(
+    wait_until(
         lambda: not child.exists() or "Z" in (child / "stat").read_text().split()[2], what="the child's end"
     )
 

@@ -15,9 +15,10 @@ from sessions.clients.protocol import Fault
 from sessions.record.events import BODY_OF
 from sessions.record.log import read_log
 from sessions.record.store import Store
+from tests.waiting import wait_until
 from tests.workbench.cli.conftest import Run
 from tests.workbench.headless.conftest import Agent
-from tests.workbench.live import end_hosts, host_pid, wait_for
+from tests.workbench.live import end_hosts, host_pid
 from workbench.cli.exits import Exit
 from workbench.headless.methods import METHODS, schema_of
 
@@ -41,7 +42,7 @@ def test_a_whole_session_leaves_a_sound_record(agent: Started, home: Path, run: 
     one.ask("note", text="done")
     one.ask("usage", model="m", input_tokens=10, output_tokens=2, dollars=0.01)
     one.ask("submit")
-    wait_for(lambda: bool(one.heard("closed")), what="the closing notification")
+    wait_until(lambda: bool(one.heard("closed")), what="the closing notification")
     assert one.ask("history")["rows"][-1]["raw"] == 9.0
     assert one.refused("score")["code"] == Fault.REFUSED
     assert one.hang_up() == Exit.OK
@@ -75,7 +76,7 @@ def test_the_record_has_the_shape_of_one_made_by_hand(
     one.ask("resume")
     one.ask("submit")
     one.ask("survey", answers={})
-    wait_for(lambda: bool(one.heard("closed")), what="the end")
+    wait_until(lambda: bool(one.heard("closed")), what="the end")
     (first,) = Store(home).records()
 
     assert (
@@ -97,7 +98,7 @@ def test_the_record_has_the_shape_of_one_made_by_hand(
     for command in (("check",), ("score",), ("note", "n"), ("pause",), ("resume",), ("submit", "--yes")):
         assert run(*command, "-s", second.session).code == 0
     assert run("survey", "--answer", "a=b", "-s", second.session).code == 0
-    wait_for(second.closed, what="the end")
+    wait_until(second.closed, what="the end")
     steady = {"heartbeat", "health_changed", "activity_seen", "score_progressed"}
     by_agent, by_hand = (
         [event.kind for event in read_log(record.log).events if event.kind not in steady]
@@ -125,7 +126,7 @@ def test_a_score_can_be_polled_instead(agent: Started) -> None:
     one.ask("session.start")
     row = one.ask("score", wait=False)
     assert row["status"] is None
-    wait_for(lambda: one.ask("history")["rows"][1]["status"] == "valid")
+    wait_until(lambda: one.ask("history")["rows"][1]["status"] == "valid")
 
 
 def test_binary_files_travel_as_base64(agent: Started) -> None:
@@ -165,7 +166,7 @@ def test_the_deadline_ends_commands_and_is_told(agent: Started) -> None:
     one.ask("session.start", minutes=3 / 60)
     one.ask("write_file", path="answer.txt", content="8")
     one.send("exec", command="sleep 100").get(timeout=30)
-    wait_for(lambda: bool(one.heard("closed")), 90, "the end of the session")
+    wait_until(lambda: bool(one.heard("closed")), 90, "the end of the session")
     assert one.heard("deadline") == [{}]
     assert one.refused("write_file", path="late.txt", content="x")["code"] == Fault.REFUSED
     assert one.refused("score")["code"] == Fault.REFUSED
@@ -223,7 +224,7 @@ def test_nonsense_is_answered_and_ends_nothing(agent: Started) -> None:
     assert one.refused("dance")["code"] == Fault.UNKNOWN_METHOD
     assert one.refused("score", volume=11)["code"] == Fault.BAD_PARAMETERS
     assert one.refused("exec")["code"] == Fault.BAD_PARAMETERS
-    wait_for(lambda: len(one.notifications) == 4)
+    wait_until(lambda: len(one.notifications) == 4)
     assert {message["error"]["code"] for message in one.notifications} == {
         Fault.NOT_JSON,
         Fault.NOT_A_REQUEST,
