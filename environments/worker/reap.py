@@ -14,6 +14,7 @@ from typing import ClassVar
 from environments.worker.control import ControlGroup
 
 _PR_SET_CHILD_SUBREAPER = 36
+_FREEZE_PAUSE = 0.0002
 
 
 class Tree:
@@ -61,9 +62,12 @@ class Tree:
         enough: a process may start another and end before its state is read, on and on. A process may also have set a
         timer that sends it SIGCONT: `stayed_frozen` tells.
         """
-        if self._group.freeze(seconds):
-            return True
         deadline = time.monotonic() + seconds
+        if self._group.freeze(seconds):
+            # One that was thawed a moment ago may be on its way back into the freezer, without having run its own code.
+            while any("R" in _thread_states(pid) for pid in self.look()) and time.monotonic() < deadline:
+                time.sleep(_FREEZE_PAUSE)
+            return True
         before: set[int] | None = None
         while True:
             found = self.look()
