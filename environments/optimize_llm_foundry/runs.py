@@ -191,7 +191,7 @@ def _clear(work: Path, name: str) -> None:
         if at.is_symlink() or at.is_file():
             at.unlink()
             return
-    shutil.rmtree(at, ignore_errors=True)
+    remove(at)
 
 
 def _file_gb(limits: Limits) -> float:

@@ -12,7 +12,7 @@ from sessions.host.scoring import Call, OnProgress, Scorer
 from sessions.record.events import Rescored, SessionOpened
 from sessions.record.state import ScoreRow
 from sessions.record.store import Record
-from sessions.snapshots import SnapshotStore
+from sessions.snapshots import SnapshotStore, remove_checkout
 
 
 async def rescore(
@@ -34,12 +34,15 @@ async def rescore(
         raise ValueError(f"score {row.number} has no snapshot")
     limits = opened.environment.profile(opened.profile).limits
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="rescore-") as folder:
-        root, scratch, logs = (Path(folder) / name for name in ("snapshot", "scratch", "logs"))
+    folder = Path(tempfile.mkdtemp(prefix="rescore-"))
+    try:
+        root, scratch, logs = (folder / name for name in ("snapshot", "scratch", "logs"))
         scratch.mkdir()
         await asyncio.to_thread(SnapshotStore(record.folder).checkout, row.commit, root)
         call = Call.on_snapshot("score", opened, root, scratch, assets, environment_folder)
         answer = await scorer.run(call, logs, limits.score_seconds, on_progress)
+    finally:
+        await asyncio.to_thread(remove_checkout, folder)
     seconds = round(time.monotonic() - began, 3)
     if answer.score is None:
         return Rescored(row.number, None, ScoreStatus.INFRASTRUCTURE, answer.fault or "no answer", seconds)

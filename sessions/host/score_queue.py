@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-import shutil
 import time
 import traceback
 from collections.abc import AsyncIterator
@@ -29,7 +28,7 @@ from sessions.record.events import (
 from sessions.record.log import Journal
 from sessions.record.state import Phase
 from sessions.record.store import Record
-from sessions.snapshots import SnapshotStore
+from sessions.snapshots import SnapshotStore, remove_checkout
 
 GRACE_SECONDS = 10.0
 """The environment enforces its own limit with a better message; this ends what outlives it."""
@@ -61,7 +60,7 @@ class ScoreQueue:
 
     def recover(self) -> None:
         """Take up scorings that were asked for and never recorded."""
-        shutil.rmtree(self._wiring.scratch, ignore_errors=True)
+        remove_checkout(Path(self._wiring.scratch))
         taken = {snapshot.number: snapshot for snapshot in self._journal.state.snapshots}
         for row in self._journal.state.pending:
             snapshot = None if row.snapshot is None else taken.get(row.snapshot)
@@ -184,7 +183,7 @@ class ScoreQueue:
             await asyncio.to_thread(self._store.checkout, snapshot.commit, root)
             yield root, scratch
         finally:
-            await asyncio.to_thread(shutil.rmtree, place, ignore_errors=True)
+            await asyncio.to_thread(remove_checkout, place)
 
     def _write(
         self, number: int, snapshot: SnapshotTaken | None, report: ScoreReport, seconds: float

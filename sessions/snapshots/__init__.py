@@ -1,5 +1,6 @@
 """The working tree into git: exact bytes, within budgets, without touching it; and back again."""
 
+from sessions.snapshots.checkout import remove_checkout
 from sessions.snapshots.names import shown, unshown
 from sessions.snapshots.reading import Tools
 from sessions.snapshots.store import SnapshotStore
@@ -53,6 +54,7 @@ __all__ = [
     "StoredArtifact",
     "Tools",
     "TreeDiff",
+    "remove_checkout",
     "shown",
     "unshown",
 ]

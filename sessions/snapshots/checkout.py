@@ -3,6 +3,7 @@
 import errno
 import os
 import stat
+import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
@@ -60,6 +61,20 @@ def check_out(objects: Objects, artifacts: Artifacts, commit: str, into: Path) -
         torn=tuple(s.path for s in manifest.skipped if s.kind is SkipKind.TORN),
         seconds=perf_counter() - began,
     )
+
+
+def remove_checkout(folder: Path) -> None:
+    """Delete a restored snapshot and what was made in it, however deep its folders and whatever their modes.
+
+    The system's own tools do it: `shutil.rmtree` gives up on a thousand folders in each other.
+    """
+    if not _quietly("rm", "-rf", "--", str(folder)):
+        _quietly("chmod", "-R", "u+rwX", "--", str(folder))
+        _quietly("rm", "-rf", "--", str(folder))
+
+
+def _quietly(*command: str) -> bool:
+    return subprocess.run(command, check=False, capture_output=True).returncode == 0
 
 
 def _fill(objects: Objects, artifacts: Artifacts, root: int, where: tree.Sides, tally: _Tally) -> None:

@@ -118,3 +118,15 @@ def _drop_capabilities() -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.capset(header, bytes(24)) != 0:
         raise OSError(ctypes.get_errno(), "capset")
+
+
+def dig(below: Path, depth: int) -> None:
+    """Put a file under `depth` folders in each other: deeper than a path, and than Python's own tools, can go."""
+    at = os.open(below, os.O_RDONLY)
+    for _ in range(depth):
+        os.mkdir("d", dir_fd=at)
+        inner = os.open("d", os.O_RDONLY, dir_fd=at)
+        os.close(at)
+        at = inner
+    os.close(os.open("file", os.O_WRONLY | os.O_CREAT, dir_fd=at))
+    os.close(at)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from sessions.snapshots import EntryKind, SnapshotError, SnapshotStatus
-from tests.sessions.trees import fill, fingerprint, fsck, restored, world
+from sessions.snapshots import EntryKind, SnapshotError, SnapshotStatus, remove_checkout
+from tests.sessions.trees import dig, fill, fingerprint, fsck, restored, world
 
 
 def test_a_tree_comes_back_byte_for_byte_with_modes_links_times_and_empty_folders(tmp_path: Path) -> None:
@@ -137,3 +137,16 @@ def test_checkout_refuses_a_folder_with_something_in_it(tmp_path: Path) -> None:
     with pytest.raises(SnapshotError, match="not empty"):
         store.checkout(1, tmp_path / "full")
     assert (tmp_path / "full/mine").read_text() == "!"
+
+
+def test_a_checkout_of_any_depth_and_any_modes_is_restored_and_removed(tmp_path: Path) -> None:
+    store, work = world(tmp_path)
+    dig(work, 1500)
+    fill(work, {"closed/file": ""})
+    (work / "closed").chmod(0o555)
+    assert store.take(work, 1, "").files == 2
+    out = tmp_path / "out"
+    assert store.checkout(1, out).files == 2
+    for folder in (out, work):
+        remove_checkout(folder)
+        assert not folder.exists()
