@@ -8,9 +8,9 @@ from sessions.recording.terminal import ALTERNATE, SHOW_CURSOR, WRAP, Terminal
 
 RESTORE = (
     b"\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1004l\x1b[?1005l\x1b[?1006l\x1b[?1015l\x1b[?2004l"
-    b"\x1b[?1l\x1b[?6l\x1b[?7h\x1b[?25h\x1b[4l\x1b[r\x1b>\x1b(B\x0f\x1b[0m"
+    b"\x1b[?1l\x1b[?6l\x1b[?7h\x1b[?25h\x1b[4l\x1b7\x1b[r\x1b8\x1b>\x1b(B\x0f\x1b[0m"
 )
-"""Leaves a terminal as a shell expects it, whatever the program inside had switched on."""
+"""Leaves a terminal as a shell expects it, whatever the program inside had switched on; the cursor stays where it is."""
 LEAVE_ALTERNATE = b"\x1b[?1049l"
 """Apart, because it moves the cursor of a terminal that shows its main screen."""
 

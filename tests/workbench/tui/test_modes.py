@@ -87,4 +87,4 @@ async def test_a_watcher_is_not_told_to_look_for_changed_files(mode: Mode) -> No
     async with showing(Story(ScriptedSource(mode=mode)).afternoon(), size=(80, 24)) as pilot:
         await pilot.press("4")
         await until(pilot, lambda: "since snapshot" in screen_text(pilot.app))
-        assert ("f looks for changes" in screen_text(pilot.app)) is (mode is not Mode.WATCH)
+        assert ("press f" in screen_text(pilot.app)) is (mode is not Mode.WATCH)

@@ -48,7 +48,7 @@ class FilesPage(Rows):
         if view.changed_problem:
             lines = [((plain(view.changed_problem), Tone.WARN),)]
         elif view.changed is None:
-            offer = "" if view.mode is Mode.WATCH else " · f looks for changes"
+            offer = "" if view.mode is Mode.WATCH else " · press f"
             lines = [((since + offer, Tone.MUTED),)]
         elif not view.changed:
             lines = [((f"nothing changed {since}", Tone.MUTED),)]
