@@ -11,13 +11,14 @@ import struct
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from sessions.snapshots import SnapshotPolicy, SnapshotStore
+from sessions.snapshots import SnapshotPolicy, SnapshotStore, remove_checkout
 
 Fingerprint = dict[bytes, tuple[Any, ...]]
 
@@ -120,8 +121,12 @@ def _drop_capabilities() -> None:
         raise OSError(ctypes.get_errno(), "capset")
 
 
-def dig(below: Path, depth: int) -> None:
-    """Put a file under `depth` folders in each other: deeper than a path, and than Python's own tools, can go."""
+@contextmanager
+def dug(below: Path, depth: int) -> Iterator[None]:
+    """Put a file under `depth` folders in each other: deeper than a path, and than Python's own tools, can go.
+
+    All of `below` is removed afterwards: pytest could not clear it away.
+    """
     at = os.open(below, os.O_RDONLY)
     for _ in range(depth):
         os.mkdir("d", dir_fd=at)
@@ -130,3 +135,7 @@ def dig(below: Path, depth: int) -> None:
         at = inner
     os.close(os.open("file", os.O_WRONLY | os.O_CREAT, dir_fd=at))
     os.close(at)
+    try:
+        yield
+    finally:
+        remove_checkout(below)

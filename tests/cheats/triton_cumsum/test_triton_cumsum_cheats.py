@@ -36,7 +36,10 @@ def device(tmp_path_factory: pytest.TempPathFactory) -> Small:
 
 def judge(small: Small, cheat: Path, folder: Path) -> None:
     began = time.perf_counter()
-    score = small.score(cheat, folder)
+    score = small.score(cheat, folder / "1")
+    if score.status.value not in promised(cheat):
+        # On a busy machine a race may be won by luck, at no gain; a trick that works, works every time.
+        score = small.score(cheat, folder / "2")
     log = str(score.details.get("log", ""))
     assert score.status.value in promised(cheat), (score.message, log)
     assert "GOT" not in log, log

@@ -14,7 +14,7 @@ from sessions.clients.protocol import Fault, Refusal
 from sessions.record.events import ParticipantKind, ScoreRecorded, SessionPolicy, Variant, decode
 from sessions.record.fold import fold
 from tests.sessions.live import MINUTE, Live, live, until
-from tests.sessions.trees import dig
+from tests.sessions.trees import dug
 
 
 @pytest.fixture
@@ -55,11 +55,11 @@ def test_a_session_from_start_to_a_sound_closed_record(session: Live) -> None:
 
 def test_a_work_tree_of_any_depth_is_scored_and_leaves_no_copy_behind(session: Live) -> None:
     session.begin()
-    dig(session.work, 1500)
     session.solve("3 * x - 1")
-    assert session.ask("score")["status"] == "valid"
-    scratch = session.store.home / "scratch" / session.record.session
-    until(lambda: not list(scratch.iterdir()))
+    with dug(session.work, 1500):
+        assert session.ask("score")["status"] == "valid"
+        scratch = session.store.home / "scratch" / session.record.session
+        until(lambda: not list(scratch.iterdir()))
 
 
 def test_commands_stand_while_the_clock_stands(session: Live) -> None:

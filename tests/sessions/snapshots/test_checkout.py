@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sessions.snapshots import EntryKind, SnapshotError, SnapshotStatus, remove_checkout
-from tests.sessions.trees import dig, fill, fingerprint, fsck, restored, world
+from tests.sessions.trees import dug, fill, fingerprint, fsck, restored, world
 
 
 def test_a_tree_comes_back_byte_for_byte_with_modes_links_times_and_empty_folders(tmp_path: Path) -> None:
@@ -141,12 +141,12 @@ def test_checkout_refuses_a_folder_with_something_in_it(tmp_path: Path) -> None:
 
 def test_a_checkout_of_any_depth_and_any_modes_is_restored_and_removed(tmp_path: Path) -> None:
     store, work = world(tmp_path)
-    dig(work, 1500)
     fill(work, {"closed/file": ""})
     (work / "closed").chmod(0o555)
-    assert store.take(work, 1, "").files == 2
     out = tmp_path / "out"
-    assert store.checkout(1, out).files == 2
-    for folder in (out, work):
-        remove_checkout(folder)
-        assert not folder.exists()
+    with dug(work, 1500):
+        assert store.take(work, 1, "").files == 2
+        assert store.checkout(1, out).files == 2
+        remove_checkout(out)
+    assert not out.exists()
+    assert not work.exists()

@@ -44,7 +44,7 @@ class OnTerminal:
             os.execve(sys.executable, [sys.executable, "-m", "workbench.cli", *arguments], variables)
         self.pid = pid
 
-    def wait_until(self, text: str, seconds: float = 60.0) -> None:
+    def wait_for(self, text: str, seconds: float = 60.0) -> None:
         """Read until `text` is on the screen."""
         deadline = time.monotonic() + seconds
         while text not in self.said:
