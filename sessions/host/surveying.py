@@ -5,7 +5,7 @@ from environments.contract import SurveyQuestion
 COMMON = (
     SurveyQuestion("difficulty", "How hard was it?", ("easy", "fair", "hard", "very hard")),
     SurveyQuestion(
-        "expectation", "How did you do beside what you expected?", ("better", "as expected", "worse")
+        "expectation", "How did you do, compared with what you expected?", ("better", "as expected", "worse")
     ),
     SurveyQuestion("ai_tools", "Which AI tools did you use, and what for? Leave it empty for none."),
     SurveyQuestion(
