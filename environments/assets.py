@@ -163,7 +163,7 @@ def read_manifest(folders: AssetFolders) -> Manifest:
         return msgspec.json.decode(path.read_bytes(), type=Manifest)
     except FileNotFoundError:
         begun = "was begun but not finished" if path.parent.is_dir() else "has not been run"
-        raise AssetsMissing(f"{slug} ({profile}) {begun}: no {path}; {advice}") from None
+        raise AssetsMissing(f"the preparation of {slug} ({profile}) {begun}: no {path}; {advice}") from None
     except (OSError, msgspec.DecodeError) as error:
         raise AssetsMissing(f"{path} is damaged: {error}; {advice}") from error
 

@@ -106,9 +106,9 @@ def _paused(view: View, pause: Pause) -> tuple[str, str, Tone]:
 
 def _finishing(view: View) -> tuple[str, str, Tone]:
     if view.state.deadline_at is not None:
-        what = f"the work tree was frozen at the deadline ({view.state.deadline_at[11:16]} UTC)"
+        what = f"the work folder was frozen at the deadline ({view.state.deadline_at[11:16]} UTC)"
         return "TIME IS UP", f"{what}; the final score is being taken", Tone.BAND_WARN
-    return "SUBMITTED", "the work tree is frozen; the final score is being taken", Tone.BAND_INFO
+    return "SUBMITTED", "the work folder is frozen; the final score is being taken", Tone.BAND_INFO
 
 
 class Bands(Drawing):
