@@ -81,7 +81,7 @@ class Finding:
     """How one solution's normalised score compares with what it should be."""
 
     name: str
-    """`nop` or `oracle`."""
+    """`starter` or `reference`."""
     expected: float
     normalised: float | None
     score: ScoreReport
@@ -95,7 +95,7 @@ class Finding:
         if self.normalised is None:
             return f"{self.name}: no valid score ({self.score.status}): {self.score.message}"
         verdict = "as it should" if self.holds else "WRONG"
-        return f"{self.name}: normalised {self.normalised:.3f}, expected about {self.expected:g}: {verdict}"
+        return f"{self.name}: normalised {self.normalised:z.3f}, expected about {self.expected:g}: {verdict}"
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ def check_environment(
     )
     findings = []
     with _trees(workshop, report) as trees:
-        for name, expected, tree in zip(("nop", "oracle"), (0.0, 1.0), trees, strict=True):
+        for name, expected, tree in zip(("starter", "reference"), (0.0, 1.0), trees, strict=True):
             report(Progress(stage=f"scoring {name}", fraction=expected / 2))
             score = _score(workshop, tree)
             value = None if score.raw is None else _position(anchors, score.raw)

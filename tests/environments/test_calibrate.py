@@ -69,7 +69,7 @@ def test_anchors_hold_both_solutions_with_repeats_and_spread(workshop: Workshop)
 def test_the_untouched_starter_scores_zero_and_the_oracle_one(workshop: Workshop) -> None:
     checked = check_environment(workshop, hardware="cpu-test", report=quiet)
     assert checked.passed
-    assert [f.name for f in checked.findings] == ["nop", "oracle"]
+    assert [f.name for f in checked.findings] == ["starter", "reference"]
     assert checked.notes == ("anchors of cpu-tiny, this machine is cpu-test",)
 
 

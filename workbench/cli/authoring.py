@@ -181,7 +181,7 @@ def new(slug: str, into: Path) -> None:
         raise Stop(str(error), Exit.USAGE) from error
     click.echo(folder)
     click.echo(
-        f"it works as it is: `rebench-workbench env calibrate {slug} --env-folder {into}`; "
+        f"it works once prepared: `rebench-workbench env prepare {slug} --env-folder {into}`; "
         "README.md in it says what to change",
         err=True,
     )
