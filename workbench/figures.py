@@ -38,7 +38,7 @@ def figure(value: float | None, *, sign: bool = False) -> str:
     """Return a score with four decimals, or a dash for none."""
     if value is None:
         return DASH
-    return f"{value:+.4f}" if sign else f"{value:.4f}"
+    return f"{value:+z.4f}" if sign else f"{value:z.4f}"
 
 
 def size(count: float) -> str:

@@ -43,6 +43,11 @@ def test_sizes_count_in_powers_of_ten() -> None:
     ]
 
 
+def test_nothing_has_no_sign() -> None:
+    assert figure(-0.00001) == "0.0000"
+    assert figure(-0.00001, sign=True) == "+0.0000"
+
+
 def test_a_score_has_four_decimals_and_none_is_a_dash() -> None:
     assert [figure(1.5), figure(-0.11, sign=True), figure(0.02, sign=True), figure(None)] == [
         "1.5000",
