@@ -8,16 +8,19 @@ from sessions.recording.terminal import ALTERNATE, SHOW_CURSOR, WRAP, Terminal
 
 RESTORE = (
     b"\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1004l\x1b[?1005l\x1b[?1006l\x1b[?1015l\x1b[?2004l"
-    b"\x1b[?1l\x1b[?6l\x1b[?7h\x1b[?25h\x1b[4l\x1b7\x1b[r\x1b8\x1b>\x1b(B\x0f\x1b[0m"
+    b"\x1b[?1l\x1b7\x1b[?6l\x1b[r\x1b8\x1b[?7h\x1b[?25h\x1b[4l\x1b>\x1b(B\x0f\x1b[0m"
 )
-"""Leaves a terminal as a shell expects it, whatever the program inside had switched on; the cursor stays where it is."""
+"""Leaves a terminal as a shell expects it, whatever the program inside had switched on.
+
+The cursor is put back, which resetting margins would move; with it comes origin mode, where a program left that on.
+"""
 LEAVE_ALTERNATE = b"\x1b[?1049l"
 """Apart, because it moves the cursor of a terminal that shows its main screen."""
 
 
 def redraw(terminal: Terminal) -> bytes:
     """Return output that makes a terminal of the same size show the same and behave the same."""
-    out = ["\x18" + (RESTORE + LEAVE_ALTERNATE).decode()]
+    out = ["\x18" + (RESTORE + LEAVE_ALTERNATE).decode() + "\x1b[?6l"]
     if terminal.other is not None:
         # The main screen first: leaving the alternate one must bring it back.
         out += ["\x1b[H\x1b[2J", *_lines(terminal.other), _place(terminal.saved.row, terminal.saved.col)]

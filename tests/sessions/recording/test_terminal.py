@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sessions.recording.redraw import redraw
+from sessions.recording.redraw import RESTORE, redraw
 from sessions.recording.screen import Look, Style
 from sessions.recording.terminal import Terminal
 
@@ -85,6 +85,12 @@ def test_a_redrawn_terminal_shows_the_same(before: list[bytes], used: list[bytes
     fresh.feed(redraw(shell))
     assert fresh.screen() == shell.screen()
     assert fresh.modes == shell.modes
+
+
+@pytest.mark.parametrize("left_on", [b"", b"\x1b[2;4r\x1b[3;1H", b"\x1b[?1h\x1b[?7l\x1b[4h"])
+def test_restoring_a_terminal_leaves_its_cursor_below_what_it_shows(left_on: bytes) -> None:
+    before, after = showing(b"one\r\ntwo" + left_on), showing(b"one\r\ntwo" + left_on + RESTORE)
+    assert (after.cursor.row, after.cursor.col) == (before.cursor.row, before.cursor.col)
 
 
 def test_long_lines_wrap_only_when_more_comes() -> None:
