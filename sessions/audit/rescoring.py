@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from environments.contract import AssetFolders, ScoreStatus
-from sessions.host.scoring import Call, OnProgress, Scorer
+from sessions.host.scoring import GRACE_SECONDS, Call, OnProgress, Scorer
 from sessions.record.events import Rescored, SessionOpened
 from sessions.record.state import ScoreRow
 from sessions.record.store import Record
@@ -40,7 +40,7 @@ async def rescore(
         scratch.mkdir()
         await asyncio.to_thread(SnapshotStore(record.folder).checkout, row.commit, root)
         call = Call.on_snapshot("score", opened, root, scratch, assets, environment_folder)
-        answer = await scorer.run(call, logs, limits.score_seconds, on_progress)
+        answer = await scorer.run(call, logs, limits.score_seconds + GRACE_SECONDS, on_progress)
     finally:
         await asyncio.to_thread(remove_checkout, folder)
     seconds = round(time.monotonic() - began, 3)

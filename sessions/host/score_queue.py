@@ -15,7 +15,7 @@ import msgspec
 
 from environments.contract import Profile, Progress, ScoreReport, ScoreStatus
 from sessions.gateway.hosted import HostedGateway
-from sessions.host.scoring import Answer, Call, OnProgress, Scorer
+from sessions.host.scoring import GRACE_SECONDS, Answer, Call, OnProgress, Scorer
 from sessions.host.wiring import Wiring
 from sessions.record.events import (
     ClockResumed,
@@ -30,8 +30,6 @@ from sessions.record.state import Phase
 from sessions.record.store import Record
 from sessions.snapshots import SnapshotStore, remove_checkout
 
-GRACE_SECONDS = 10.0
-"""The environment enforces its own limit with a better message; this ends what outlives it."""
 PROGRESS_EVERY_SECONDS = 2.0
 
 

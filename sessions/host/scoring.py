@@ -19,6 +19,8 @@ from sessions.host.process_tree import kill_tree
 from sessions.record.events import SessionOpened
 
 OnProgress = Callable[[Progress], None]
+GRACE_SECONDS = 10.0
+"""On top of a scoring's limit: the environment enforces its own with a better message; this ends what outlives it."""
 _CHANNEL_LIMIT = 16 * 1024 * 1024
 
 

@@ -5,7 +5,7 @@ import pytest
 from environments.contract import AssetFolders, ScoreStatus
 from sessions.audit.rescoring import rescore
 from sessions.audit.reviewing import add_review, read_reviews
-from sessions.host.scoring import Answer, ScriptedScorer
+from sessions.host.scoring import GRACE_SECONDS, Answer, ScriptedScorer
 from sessions.record.events import CommentAdded, NoteWritten, Verdict, VerdictGiven
 from sessions.record.log import LogDamaged
 from tests.sessions.bench import Bench
@@ -53,20 +53,23 @@ async def test_events_of_a_session_do_not_belong_in_a_review(bench: Bench) -> No
         add_review(bench.record, NoteWritten("x"), "reviewer ann")
 
 
-async def test_a_snapshot_is_scored_again_from_what_was_in_it_then(bench: Bench, tmp_path: Path) -> None:
+async def test_a_snapshot_is_scored_again_from_what_was_in_it_then_and_with_the_grace_of_a_session(
+    bench: Bench, tmp_path: Path
+) -> None:
     bench.write("changed since")
     state = bench.journal.state
-    seen: list[str] = []
+    seen: list[tuple[str, float]] = []
 
     class Reading(ScriptedScorer):
         async def run(self, call, folder, seconds, on_progress):  # type: ignore[no-untyped-def]
-            seen.append((Path(call.root) / "answer.txt").read_text())
+            seen.append(((Path(call.root) / "answer.txt").read_text(), seconds))
             return await super().run(call, folder, seconds, on_progress)
 
     assets = AssetFolders(tmp_path, tmp_path)
     again = await rescore(bench.record, state.opened, state.scores[1], Reading(valid(1.4)), assets)
     assert (again.raw, again.status) == (1.4, ScoreStatus.VALID)
-    assert seen == ["2.0\n"]
+    limit = state.opened.environment.profile(state.opened.profile).limits.score_seconds
+    assert seen == [("2.0\n", limit + GRACE_SECONDS)]
     broken = await rescore(
         bench.record, state.opened, state.scores[1], ScriptedScorer(Answer(fault="no assets")), assets
     )
