@@ -41,13 +41,23 @@ def open_folder(root: int, path: str) -> int:
     if len(path) < _LONGEST // 4 or len(os.fsencode(path)) < _LONGEST:
         return _open_quietly(path, _FOLDER, root)
     fd = os.open(".", _FOLDER, dir_fd=root)
-    for part in path.split("/"):
+    for stretch in _stretches(path):
         try:
-            below = _open_quietly(part, _FOLDER, fd)
+            below = _open_quietly(stretch, _FOLDER, fd)
         finally:
             os.close(fd)
         fd = below
     return fd
+
+
+def _stretches(path: str) -> Iterator[str]:
+    """`path` in pieces that the kernel takes: as long as can be, for a folder costs a walk of all those above it."""
+    at, raw = 0, os.fsencode(path)
+    while len(raw) - at > _LONGEST:
+        end = raw.rindex(b"/", at, at + _LONGEST)
+        yield os.fsdecode(raw[at:end])
+        at = end + 1
+    yield os.fsdecode(raw[at:])
 
 
 @contextmanager

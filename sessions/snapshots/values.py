@@ -48,6 +48,7 @@ class SkipKind(StrEnum):
     MOUNT = "mount"
     TIME = "time-budget"
     COUNT = "file-budget"
+    PATH = "path-length"
     BYTES = "byte-budget"
     ARTIFACTS = "artifact-budget"
     DISK = "disk-floor"

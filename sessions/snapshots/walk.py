@@ -12,6 +12,8 @@ from sessions.snapshots.rules import Rules
 from sessions.snapshots.values import ExcludedFolder, SkipKind, SkippedPath
 
 OWN_RECORD = "the record itself"
+LONGEST_PATH = 4 * 4096
+"""Bytes, four times what a system call takes; each folder's path is kept, so that deeper ones would fill the memory."""
 
 Stored = tuple[str, ...]
 """(git id,) of a file or link; (SHA-256, size in decimal) of an artifact."""
@@ -75,6 +77,10 @@ def walk(
             seen.hollow[path] = SkippedPath(
                 shown(path) + "/", "not looked into: the snapshot's time was up", SkipKind.TIME
             )
+            continue
+        if len(path) > LONGEST_PATH // 4 and len(os.fsencode(path)) > LONGEST_PATH:
+            reason = f"not looked into: its path has more than {LONGEST_PATH} bytes"
+            seen.hollow[path] = SkippedPath(shown(path) + "/", reason, SkipKind.PATH)
             continue
         folder = _look(root, path, inode, rules, (before or {}).get(path), seen)
         if folder is None:

@@ -122,15 +122,15 @@ def _drop_capabilities() -> None:
 
 
 @contextmanager
-def dug(below: Path, depth: int) -> Iterator[None]:
+def dug(below: Path, depth: int, name: str = "d") -> Iterator[None]:
     """Put a file under `depth` folders in each other: deeper than a path, and than Python's own tools, can go.
 
     All of `below` is removed afterwards: pytest could not clear it away.
     """
     at = os.open(below, os.O_RDONLY)
     for _ in range(depth):
-        os.mkdir("d", dir_fd=at)
-        inner = os.open("d", os.O_RDONLY, dir_fd=at)
+        os.mkdir(name, dir_fd=at)
+        inner = os.open(name, os.O_RDONLY, dir_fd=at)
         os.close(at)
         at = inner
     os.close(os.open("file", os.O_WRONLY | os.O_CREAT, dir_fd=at))
