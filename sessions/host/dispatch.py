@@ -143,7 +143,7 @@ class Dispatcher:
         return await self._engine.diff(_convert(old, int, "old"), _convert(new, int, "new"))
 
     async def _changed(self) -> Result:
-        return {"files": await self._engine.changed()}
+        return await self._engine.changed()
 
     async def _exec(self, command: str, timeout: float | None = 120.0, background: bool = False) -> Result:
         if self._engine.state.phase is not Phase.RUNNING:

@@ -43,6 +43,7 @@ from sessions.record.events import (
 from sessions.record.log import Journal
 from sessions.record.state import Phase, SessionState
 from sessions.record.store import Record
+from sessions.snapshots.tally import listable
 
 HEARTBEAT_MS = 10_000
 LATE_MS = 30_000
@@ -234,15 +235,16 @@ class Engine:
             raise Refusal(f"there is no snapshot {number}", Fault.BAD_PARAMETERS)
         return taken.commit
 
-    async def changed(self) -> list[dict[str, Any]]:
-        """Return the files that differ from the last snapshot."""
+    async def changed(self) -> dict[str, Any]:
+        """Return the files that differ from the last snapshot, and how many more there are than an answer lists."""
         last = self.state.last_snapshot
         if last is None:
-            return []
+            return {"files": [], "unlisted": 0}
         paths = await asyncio.to_thread(
             self.snapshotter.store.changed_since, last.number, self.snapshotter.work_tree
         )
-        return [msgspec.to_builtins(path) for path in paths]
+        listed = listable(path.path for path in paths)
+        return {"files": msgspec.to_builtins(paths[:listed]), "unlisted": len(paths) - listed}
 
     def cancel_score(self, number: int) -> None:
         """Cancel a scoring that is queued or running.

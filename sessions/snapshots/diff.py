@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from sessions.snapshots import tree
 from sessions.snapshots.names import child, shown
 from sessions.snapshots.objects import Objects
+from sessions.snapshots.tally import listable
 from sessions.snapshots.values import (
     ChangeKind,
     Entry,
@@ -19,6 +20,7 @@ from sessions.snapshots.values import (
 
 _READABLE = 1 << 20  # bytes of a file that still gets a patch
 _PATCHES = 300
+_PATCH_CHARACTERS = 4 << 20  # of all patches; each may take six bytes in JSON
 
 _Place = tuple[str, str] | None
 """A work tree and the facts tree beside it ("" where there is none)."""
@@ -36,13 +38,17 @@ def compare(objects: Objects, old: str, new: str) -> TreeDiff:
     left, right = tree.sides(objects, old), tree.sides(objects, new)
     pairs = list(_pairs(objects, (left.work, left.facts), (right.work, right.facts)))
     changes: list[FileChange] = []
-    truncated = 0
+    truncated = patched = 0
     for pair in pairs:
-        change, cut = _change(objects, pair, patch=len(changes) - truncated < _PATCHES)
+        room = len(changes) - truncated < _PATCHES and patched < _PATCH_CHARACTERS
+        change, cut = _change(objects, pair, patch=room)
         changes.append(change)
         truncated += cut
+        patched += len(change.patch or "")
     changes += _unstored(tree.manifest(objects, left).skipped, tree.manifest(objects, right).skipped)
-    return TreeDiff(old, new, tuple(sorted(changes, key=lambda c: c.path)), truncated)
+    changes.sort(key=lambda c: c.path)
+    listed = listable(change.path for change in changes)
+    return TreeDiff(old, new, tuple(changes[:listed]), truncated, len(changes) - listed)
 
 
 def _pairs(objects: Objects, old: _Place, new: _Place) -> Iterator[_Pair]:

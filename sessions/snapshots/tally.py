@@ -1,8 +1,13 @@
 """Long lists of left-out paths made short without losing count."""
 
 from collections import defaultdict
+from collections.abc import Iterable
+from itertools import islice
 
 from sessions.snapshots.values import ExcludedFolder, ExcludedTotal, SkipKind, SkippedPath
+
+_LISTED_IN_ANSWER = 20_000
+_CHARACTERS_IN_ANSWER = 4 << 20
 
 
 def condensed(skipped: list[SkippedPath], limit: int) -> tuple[SkippedPath, ...]:
@@ -31,6 +36,17 @@ def _grouped(skipped: list[SkippedPath], depth: int) -> tuple[SkippedPath, ...]:
         reason = f"{len(items)} paths, the first of them {items[0].path}: {items[0].reason}"
         lines.append(SkippedPath(f"{folder}/" if folder else "./", reason, kind, size))
     return tuple(lines)
+
+
+def listable(paths: Iterable[str]) -> int:
+    """How many of `paths` an answer lists, from the first on, so that it stays well within one message."""
+    listed = characters = 0
+    for path in islice(paths, _LISTED_IN_ANSWER):
+        characters += len(path)
+        if characters > _CHARACTERS_IN_ANSWER:
+            break
+        listed += 1
+    return listed
 
 
 def totals(excluded: list[ExcludedFolder]) -> tuple[ExcludedTotal, ...]:

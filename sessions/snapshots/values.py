@@ -215,6 +215,8 @@ class TreeDiff(msgspec.Struct, frozen=True):
     changes: tuple[FileChange, ...]
     truncated: int = 0
     """Text changes whose patch was left out because there are too many of them."""
+    unlisted: int = 0
+    """Changes left out altogether, the last by name, because there are too many of them."""
 
     def __len__(self) -> int:
         return len(self.changes)

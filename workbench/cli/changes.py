@@ -42,8 +42,8 @@ def diff(
     """Show what changed between two snapshots, or since the last."""
     record = meant(session)
     if old is None:
-        changes = ask(record, "changed")["files"]
-        print_json({"files": changes}) if as_json else _print_changed(changes)
+        changes = ask(record, "changed")
+        print_json(changes) if as_json else _print_changed(changes["files"], changes["unlisted"])
         return
     if new is None:
         raise click.UsageError("give two numbers, or none for what changed since the last snapshot")
@@ -75,11 +75,13 @@ def _snapshot_of(record: Any, number: int) -> int:
     return int(rows[number]["snapshot"])
 
 
-def _print_changed(changes: list[dict[str, Any]]) -> None:
+def _print_changed(changes: list[dict[str, Any]], unlisted: int) -> None:
     for change in changes:
         mark, colour = _MARKS.get(change["kind"], ("?", "white"))
         about = "" if change["size"] is None else f"  {size(change['size'])}"
         click.echo(f"{click.style(mark, fg=colour)} {literal(change['path'])}{click.style(about, dim=True)}")
+    if unlisted:
+        click.secho(f"and {unlisted} more files", fg="yellow")
     if not changes:
         click.echo("nothing changed since the last snapshot", err=True)
 

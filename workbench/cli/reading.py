@@ -13,7 +13,7 @@ from workbench.cli.command import Command
 from workbench.cli.exits import Exit
 from workbench.cli.panel import history_table, line, panel
 from workbench.cli.reach import meant, read, session_option
-from workbench.cli.text import literal
+from workbench.cli.text import CONTROL, literal
 from workbench.figures import duration
 
 if TYPE_CHECKING:
@@ -23,9 +23,13 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 
 
 def print_json(value: Any) -> None:
-    click.echo(
-        json.dumps(value, indent=2, ensure_ascii=not (sys.stdout.encoding or "").lower().startswith("utf"))
-    )
+    ascii_only = not (sys.stdout.encoding or "").lower().startswith("utf")
+    click.echo(_escaped(json.dumps(value, indent=2, ensure_ascii=ascii_only)))
+
+
+def _escaped(text: str) -> str:
+    """Return JSON whose strings a terminal shows and does not obey: what JSON itself leaves raw is spelt out."""
+    return CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 @click.command(

@@ -9,13 +9,13 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def literal(text: str) -> str:
     """Return outside text so that a terminal draws it and obeys nothing in it; line ends and tabs stay."""
-    return _CONTROL.sub(_visible, text.replace("\r\n", "\n"))
+    return CONTROL.sub(_visible, text.replace("\r\n", "\n"))
 
 
 def _visible(match: re.Match[str]) -> str:

@@ -63,9 +63,16 @@ def diff_lines(found: dict[str, Any], *, names_only: bool = False) -> Iterator[s
     for change in found["changes"]:
         yield heading(change)
         if not names_only and change["patch"]:
-            yield from map(_coloured, change["patch"].splitlines())
+            yield from map(_coloured, patch_lines(change["patch"]))
+    if found["unlisted"]:
+        yield style(f"and {found['unlisted']} more files", fg="yellow")
     if found["truncated"]:
         yield style(f"{found['truncated']} more text changes are not shown", fg="yellow")
+
+
+def patch_lines(patch: str) -> list[str]:
+    """Split a patch at its line ends and nowhere else: any other character that ends lines would forge one."""
+    return patch.removesuffix("\n").split("\n")
 
 
 def heading(change: dict[str, Any]) -> str:

@@ -105,21 +105,22 @@ class ReplaySource:
             case "diff":
                 return await answer_diff(self.record, parameters)
             case "changed":
-                return {"files": await asyncio.to_thread(self._changed)}
+                return await asyncio.to_thread(self._changed)
             case "details":
                 return await asyncio.to_thread(self._details, parameters["score"])
         raise Refusal(f"{method}: this is a record; nothing in it can be changed")
 
-    def _changed(self) -> list[dict[str, Any]]:
+    def _changed(self) -> dict[str, Any]:
         """Return what the latest snapshot changed against the one before it."""
         taken = [s.number for s in self.moment.state.snapshots if s.commit is not None]
         if len(taken) < 2:
-            return []
+            return {"files": [], "unlisted": 0}
         try:
-            changes = compare(self.record, taken[-2], taken[-1])["changes"]
+            found = compare(self.record, taken[-2], taken[-1])
         except SnapshotError as error:
             raise Refusal(str(error)) from error
-        return [{"path": c["path"], "kind": c["kind"], "size": c["new_size"]} for c in changes]
+        files = [{"path": c["path"], "kind": c["kind"], "size": c["new_size"]} for c in found["changes"]]
+        return {"files": files, "unlisted": found["unlisted"]}
 
     def _details(self, number: int) -> dict[str, Any]:
         import msgspec

@@ -15,9 +15,9 @@ from sessions.record.state import ScoreRow, SessionState
 from sessions.record.store import Record
 from sessions.snapshots import SnapshotError
 from workbench import __version__
-from workbench.cli.text import local_time
+from workbench.cli.text import literal, local_time
 from workbench.figures import DASH, duration, figure, size
-from workbench.review.changes import compare
+from workbench.review.changes import compare, patch_lines
 from workbench.review.chart import score_chart
 from workbench.review.flags import flags
 from workbench.review.words import describe
@@ -46,8 +46,8 @@ def session_page(record: Record) -> str:
 
 
 def _(text: object) -> str:
-    """Return outside text as HTML that shows it literally; lone surrogates would not encode."""
-    return escape(str(text).encode("utf-8", "replace").decode())
+    """Return outside text as HTML that shows it literally: no markup, no controls, nothing that reorders it."""
+    return escape(literal(str(text)))
 
 
 def _body(
@@ -166,7 +166,9 @@ def _changes(record: Record, row: ScoreRow, before: ScoreRow | None) -> str:
     if not found["changes"]:
         return '<div class="muted">no change</div>'
     files_changed = "".join(_file_change(change) for change in found["changes"])
-    count = len(found["changes"])
+    count = len(found["changes"]) + found["unlisted"]
+    if found["unlisted"]:
+        files_changed += f"<div class=muted>and {found['unlisted']} more files</div>"
     return f"<details><summary>{count} file{'s' * (count != 1)} changed since #{before.number}</summary>{files_changed}</details>"
 
 
@@ -179,7 +181,7 @@ def _file_change(change: dict[str, object]) -> str:
     if not isinstance(patch, str) or not patch:
         digest = change["new_digest"] or change["old_digest"] or ""
         return f"{head}<div class=muted><code>{_(digest)}</code></div>"
-    lines = patch.splitlines()
+    lines = patch_lines(patch)
     shown = "\n".join(_patch_line(line) for line in lines[:PATCH_LINES])
     more = f"\n… {len(lines) - PATCH_LINES} more lines" if len(lines) > PATCH_LINES else ""
     return f"{head}<pre>{shown}{more}</pre>"

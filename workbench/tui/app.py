@@ -35,6 +35,8 @@ from workbench.tui.widgets.palette import Palette
 Shell = Callable[[], object]
 """Runs the recorded shell on this terminal and returns when it ends."""
 
+CHANGES_SHOWN = 1_000
+"""Changed files of which a screen draws lines; the rest is counted."""
 FIRST_WAIT = 0.25
 """Seconds the first paint waits for the first facts."""
 
@@ -72,6 +74,7 @@ class WorkbenchApp(App[int]):
         self._brief: str | None = None
         self._brief_asked = False
         self._changed: tuple[ChangedFile, ...] | None = None
+        self._changed_count = 0
         self._changed_problem = ""
         self._first = asyncio.Event()
         self._caught_up = False
@@ -180,6 +183,7 @@ class WorkbenchApp(App[int]):
             samples=tuple(self._samples),
             brief=self._brief,
             changed=self._changed,
+            changed_count=0 if self._changed is None else self._changed_count,
             changed_problem=self._changed_problem,
         )
 
@@ -266,8 +270,11 @@ class WorkbenchApp(App[int]):
         self._changed, self._changed_problem = None, ""
         try:
             answer = await self.source.request("changed")
+            files = answer["files"]
+            self._changed_count = len(files) + int(answer.get("unlisted", 0))
             self._changed = tuple(
-                ChangedFile(str(one["path"]), str(one["kind"]), one.get("size")) for one in answer["files"]
+                ChangedFile(str(one["path"]), str(one["kind"]), one.get("size"))
+                for one in files[:CHANGES_SHOWN]
             )
         except (Refusal, HostGone) as error:
             self._changed_problem = str(error)

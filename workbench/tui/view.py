@@ -42,7 +42,8 @@ class View(msgspec.Struct, frozen=True):
     samples: tuple[Sample, ...] = ()
     brief: str | None = None
     changed: tuple[ChangedFile, ...] | None = None
-    """None until it was asked for."""
+    """The first of them; None until it was asked for."""
+    changed_count: int = 0
     changed_problem: str = ""
 
     @property

@@ -7,7 +7,7 @@ import pytest
 from sessions.snapshots import SkipKind, SnapshotStatus
 from sessions.snapshots.folders import _LONGEST, _stretches
 from sessions.snapshots.walk import LONGEST_PATH
-from tests.sessions.trees import dug, restored, world
+from tests.sessions.trees import dug, fill, restored, world
 
 
 def test_a_folder_whose_path_would_fill_the_memory_is_left_out_and_said(tmp_path: Path) -> None:
@@ -32,3 +32,20 @@ def test_a_long_path_is_walked_in_few_pieces_that_the_kernel_takes(part: str) ->
     sizes = [len(piece.encode("utf-8", "surrogateescape")) for piece in pieces]
     assert max(sizes) <= _LONGEST
     assert len(pieces) <= sum(sizes) // (_LONGEST - 256) + 1
+
+
+def test_a_diff_of_countless_changes_fits_into_one_message_and_counts_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sessions.snapshots.diff._PATCH_CHARACTERS", 3_000)
+    monkeypatch.setattr("sessions.snapshots.tally._LISTED_IN_ANSWER", 50)
+    store, work = world(tmp_path)
+    store.take(work, 1, "")
+    fill(work, {f"f{n:02}": "x" * 1_000 for n in range(60)})
+    store.take(work, 2, "")
+    found = store.diff(1, 2)
+    assert (len(found), found.unlisted) == (50, 10)
+    assert sum(change.patch is not None for change in found.changes) == 3
+    assert found.truncated == 57
+    monkeypatch.setattr("sessions.snapshots.tally._CHARACTERS_IN_ANSWER", 30)
+    assert len(store.diff(1, 2)) == 10

@@ -14,11 +14,12 @@ from sessions.clients.client import HostGone
 from sessions.clients.protocol import Refusal
 from sessions.record.state import ScoreRow, SessionState
 from workbench import figures
+from workbench.review.changes import patch_lines
 from workbench.tui import words
 from workbench.tui.ink import EMPTY, Line, Span, Tone, folded
 from workbench.tui.screens.dialog import fact, key_line, paragraph
 from workbench.tui.source import Source
-from workbench.tui.text import lines_of, one_line
+from workbench.tui.text import one_line, plain
 from workbench.tui.view import View
 from workbench.tui.widgets.lines import Words
 from workbench.tui.widgets.rows import Rows
@@ -35,6 +36,7 @@ class Against(msgspec.Struct, frozen=True):
     changes: tuple[dict[str, Any], ...] = ()
     problem: str = ""
     truncated: int = 0
+    unlisted: int = 0
 
 
 def details_lines(row: ScoreRow, state: SessionState, width: int = MEASURE) -> list[Line]:
@@ -88,6 +90,8 @@ def diff_lines(against: Against) -> list[Line]:
     if not against.changes:
         return [*lines, (("no difference", Tone.MUTED),)]
     lines += [_change(change) for change in against.changes]
+    if against.unlisted:
+        lines.append(((f"and {against.unlisted} more files", Tone.MUTED),))
     for change in against.changes:
         if change.get("patch"):
             lines += [EMPTY, *_patch(str(change["patch"]))]
@@ -112,8 +116,8 @@ def _change(change: dict[str, Any]) -> Line:
 
 
 def _patch(patch: str) -> list[Line]:
-    found = lines_of(patch.rstrip("\n"))
-    drawn = [_patch_line(one) for one in found[:PATCH_LINES]]
+    found = patch_lines(patch)
+    drawn = [_patch_line(plain(one)) for one in found[:PATCH_LINES]]
     if len(found) > PATCH_LINES:
         drawn.append(((f"… {len(found) - PATCH_LINES} more lines", Tone.MUTED),))
     return drawn
@@ -227,7 +231,12 @@ class DetailsPage(Screen[None]):
             answer = await self._source.request("diff", old=old, new=new)
         except (Refusal, HostGone) as error:
             return Against(title, problem=str(error))
-        return Against(title, tuple(answer.get("changes", ())), truncated=int(answer.get("truncated", 0)))
+        return Against(
+            title,
+            tuple(answer.get("changes", ())),
+            truncated=int(answer.get("truncated", 0)),
+            unlisted=int(answer.get("unlisted", 0)),
+        )
 
     def action_copy(self) -> None:
         row = self.row

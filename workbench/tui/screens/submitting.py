@@ -76,8 +76,8 @@ def _changed(view: View) -> tuple[Span, ...]:
     if not view.changed:
         return (("nothing since the last snapshot", Tone.TEXT),)
     first = ", ".join(one_line(one.path) for one in view.changed[:2])
-    more = f" and {len(view.changed) - 2} more" if len(view.changed) > 2 else ""
-    return ((f"{words.count(len(view.changed), 'file')} not yet scored: {first}{more}", Tone.WARN),)
+    more = f" and {view.changed_count - 2} more" if view.changed_count > 2 else ""
+    return ((f"{words.count(view.changed_count, 'file')} not yet scored: {first}{more}", Tone.WARN),)
 
 
 class SubmitDialog(Dialog[bool]):

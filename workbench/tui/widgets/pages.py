@@ -53,8 +53,10 @@ class FilesPage(Rows):
         elif not view.changed:
             lines = [((f"nothing changed {since}", Tone.MUTED),)]
         else:
-            lines = [((f"{words.count(len(view.changed), 'file')} changed {since}", Tone.MUTED),), EMPTY]
+            lines = [((f"{words.count(view.changed_count, 'file')} changed {since}", Tone.MUTED),), EMPTY]
             lines += [_file(one.path, one.change, one.size, width) for one in view.changed]
+            if (more := view.changed_count - len(view.changed)) > 0:
+                lines.append(((f"and {words.count(more, 'file')} more", Tone.MUTED),))
         if last is not None and last.skipped_count:
             lines += [
                 EMPTY,

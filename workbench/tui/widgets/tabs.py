@@ -83,7 +83,7 @@ def _count(name: str, view: View) -> int:
     if name == "notes":
         return len(view.state.notes)
     if name == "files":
-        return len(view.changed or ())
+        return view.changed_count
     return 0
 
 
