@@ -36,10 +36,13 @@ class _Pair:
 def compare(objects: Objects, old: str, new: str) -> TreeDiff:
     """Every file, link and folder that differs between two commits; folders only where they appear or go away."""
     left, right = tree.sides(objects, old), tree.sides(objects, new)
-    pairs = list(_pairs(objects, (left.work, left.facts), (right.work, right.facts)))
+    pairs = sorted(
+        _pairs(objects, (left.work, left.facts), (right.work, right.facts)), key=lambda p: shown(p.path)
+    )
+    looked_at = listable(shown(pair.path) for pair in pairs)
     changes: list[FileChange] = []
     truncated = patched = 0
-    for pair in pairs:
+    for pair in pairs[:looked_at]:
         room = len(changes) - truncated < _PATCHES and patched < _PATCH_CHARACTERS
         change, cut = _change(objects, pair, patch=room)
         changes.append(change)
@@ -48,7 +51,8 @@ def compare(objects: Objects, old: str, new: str) -> TreeDiff:
     changes += _unstored(tree.manifest(objects, left).skipped, tree.manifest(objects, right).skipped)
     changes.sort(key=lambda c: c.path)
     listed = listable(change.path for change in changes)
-    return TreeDiff(old, new, tuple(changes[:listed]), truncated, len(changes) - listed)
+    unlisted = len(pairs) - looked_at + len(changes) - listed
+    return TreeDiff(old, new, tuple(changes[:listed]), truncated, unlisted)
 
 
 def _pairs(objects: Objects, old: _Place, new: _Place) -> Iterator[_Pair]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import getpass
+from pathlib import Path
 from typing import Any
 
 import click
@@ -13,6 +14,7 @@ from workbench.cli.command import Command
 from workbench.cli.exits import Exit, Stop
 from workbench.cli.reach import meant, session_argument
 from workbench.cli.reading import json_option, print_json
+from workbench.cli.start import environment_folders_option
 from workbench.cli.text import literal, local_time, table
 from workbench.figures import figure
 
@@ -92,12 +94,19 @@ def _words(body: dict[str, Any]) -> str:
 )
 @session_argument
 @click.option("--score", "numbers", type=int, multiple=True, help="Which scores; else the one that counts.")
+@environment_folders_option
 @by_option
 @json_option
-def rescore(session: str | None, numbers: tuple[int, ...], by: str, as_json: bool) -> None:
+def rescore(
+    session: str | None,
+    numbers: tuple[int, ...],
+    environment_folders: tuple[Path, ...],
+    by: str,
+    as_json: bool,
+) -> None:
     """Score snapshots of a record again on this machine; the old scores stay."""
     record = meant(session)
-    rows = asyncio.run(_rescore(record, numbers, by))
+    rows = asyncio.run(_rescore(record, numbers, environment_folders, by))
     if as_json:
         print_json({"session": record.session, "rescored": rows})
         return
@@ -108,7 +117,9 @@ def rescore(session: str | None, numbers: tuple[int, ...], by: str, as_json: boo
     click.echo(table(("score", "then", "now", "status", "message"), cells, right="then|now"))
 
 
-async def _rescore(record: Record, numbers: tuple[int, ...], by: str) -> list[dict[str, Any]]:
+async def _rescore(
+    record: Record, numbers: tuple[int, ...], environment_folders: tuple[Path, ...], by: str
+) -> list[dict[str, Any]]:
     from environments import assets
     from environments.registry import find
     from sessions.audit.rescoring import rescore as again
@@ -119,7 +130,7 @@ async def _rescore(record: Record, numbers: tuple[int, ...], by: str) -> list[di
     state = folded(record)
     counted = () if state.counted is None else (state.counted.number,)
     done: list[dict[str, Any]] = []
-    found = find(state.opened.environment.slug)
+    found = find(state.opened.environment.slug, environment_folders)
     folders = assets.folders_for(found.spec, state.opened.profile, Store().home)
     for number in numbers or counted:
         if not 0 <= number < len(state.scores) or state.scores[number].commit is None:

@@ -46,6 +46,6 @@ def test_a_diff_of_countless_changes_fits_into_one_message_and_counts_the_rest(
     found = store.diff(1, 2)
     assert (len(found), found.unlisted) == (50, 10)
     assert sum(change.patch is not None for change in found.changes) == 3
-    assert found.truncated == 57
+    assert found.truncated == 47
     monkeypatch.setattr("sessions.snapshots.tally._CHARACTERS_IN_ANSWER", 30)
     assert len(store.diff(1, 2)) == 10

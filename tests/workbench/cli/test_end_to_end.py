@@ -70,6 +70,18 @@ def test_a_session_from_start_to_a_sound_record(run: Run, opened: Opened) -> Non
     assert json.loads(run("sessions", "--json").out)["sessions"][0]["participant"] == "jo"
 
 
+def test_a_score_on_an_environment_that_is_not_installed_is_computed_again(run: Run, opened: Opened) -> None:
+    record = opened()
+    _answer(record, "5")
+    assert run("score").code == Exit.OK
+    assert run("end", record.session, "--why", "test", "--yes").code == Exit.OK
+    wait_until(record.closed, what="the end of the session")
+    again = run("rescore", record.session, "--json")
+    assert again.code == Exit.OK, again.err
+    (row,) = json.loads(again.out)["rescored"]
+    assert (row["before"], row["raw"], row["status"]) == (5.0, 5.0, "valid")
+
+
 def test_what_changed_is_shown_between_scores_and_since_the_last(run: Run, opened: Opened) -> None:
     record = opened()
     _answer(record, "5")
