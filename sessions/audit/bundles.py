@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import os
 import shutil
 import tarfile
 import tempfile
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from sessions.audit.verify import verify
@@ -16,6 +18,7 @@ from sessions.record.store import Record, Store
 from sessions.recording.format import is_evidence
 
 SUFFIX = ".rebench.tar.gz"
+_PIECE = 1 << 18
 LEFT_HERE = frozenset({"wiring.json", "host.lock", "host.log"})
 """Of this machine, no part of the record."""
 
@@ -30,9 +33,9 @@ def bundle(record: Record, target: Path) -> Path:
     Raises:
         BundleRefused: a host still writes into the record, or there is a file at `target`.
     """
-    if target.is_dir():
+    if os.path.isdir(target):  # noqa: PTH112  (pathlib's raises for a name too long)
         target = target / f"{record.session}{SUFFIX}"
-    if target.exists():
+    if os.path.lexists(target):
         raise BundleRefused(f"cannot write {target}: it exists already")
     if not record.closed() and is_hosted(record):
         raise BundleRefused(
@@ -44,8 +47,11 @@ def bundle(record: Record, target: Path) -> Path:
             for path in sorted(_contents(record)):
                 archive.add(path, arcname=_name(record, path), recursive=False, filter=_anonymous)
         unfinished.rename(target)
+    except OSError as error:
+        raise BundleRefused(f"cannot write {target}: {error.strerror or error}") from error
     finally:
-        unfinished.unlink(missing_ok=True)
+        with suppress(OSError):
+            unfinished.unlink()
     return target
 
 
@@ -103,10 +109,27 @@ def _extract(content: tarfile.TarFile, into: Path) -> None:
         content.extractall(into, members)  # noqa: S202 - each was looked at above
 
 
+class _Sparing(tarfile.TarFile):
+    """Leaves holes where a file holds zeros only: a sparse file of a participant's would fill the disk."""
+
+    def makefile(
+        self, tarinfo: tarfile.TarInfo, targetpath: str | bytes | os.PathLike[str] | os.PathLike[bytes]
+    ) -> None:
+        source = self.extractfile(tarinfo)
+        assert source is not None  # only plain files come here
+        with source, Path(os.fsdecode(targetpath)).open("xb") as target:
+            while piece := source.read(_PIECE):
+                if piece.count(0) == len(piece):
+                    target.seek(len(piece), os.SEEK_CUR)
+                else:
+                    target.write(piece)
+            target.truncate()
+
+
 def _unpack(archive: Path, into: Path) -> Path:
     into.mkdir()
     try:
-        with gzip.open(archive) as stream, tarfile.open(fileobj=stream, mode="r:") as content:
+        with gzip.open(archive) as stream, _Sparing.open(fileobj=stream, mode="r:") as content:
             _extract(content, into)
             while stream.read(1 << 20):  # to the checksum at its end
                 pass

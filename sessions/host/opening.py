@@ -82,13 +82,20 @@ def open_session(opening: Opening, store: Store, *, clock: Clock | None = None) 
         wiring = _wire(opening, record, store)
         isolation = _isolation(opening, record, wiring)
         _lay_out(opening)
+        _begin_log(opening, record, store, wiring, isolation, clock or SystemClock())
     except BaseException:
         shutil.rmtree(record.folder, ignore_errors=True)
         raise
+    return record
+
+
+def _begin_log(
+    opening: Opening, record: Record, store: Store, wiring: Wiring, isolation: IsolationFound, clock: Clock
+) -> None:
     record.brief.write_text(opening.brief)
     SnapshotStore.create(record.folder)
     with Journal(
-        record.log, clock or SystemClock(), copy_to=None if wiring.log_copy is None else Path(wiring.log_copy)
+        record.log, clock, copy_to=None if wiring.log_copy is None else Path(wiring.log_copy)
     ) as journal:
         journal.append(
             SessionOpened(
@@ -110,19 +117,34 @@ def open_session(opening: Opening, store: Store, *, clock: Clock | None = None) 
                 signer=public_key(own_key(store.home)),
             )
         )
-    return record
 
 
 def require_empty(place: Path) -> None:
-    """Refuse a work folder that holds anything.
+    """Refuse a work folder that holds anything, or that can be none.
 
     Raises:
-        WorkTreeUnusable: it does.
+        WorkTreeUnusable: it does, or cannot.
     """
-    if place.exists() and (not place.is_dir() or any(place.iterdir())):
-        raise WorkTreeUnusable(
-            f"cannot put the starter into {place}: it exists and is not an empty folder; choose another with --workdir"
-        )
+    try:
+        os.path.realpath(place).encode()
+        usable = not os.path.lexists(place) or (place.is_dir() and not any(place.iterdir()))
+    except UnicodeEncodeError:
+        raise _unusable(place, "its path is no UTF-8 text, which the record has to hold") from None
+    except OSError as error:
+        raise _unusable(place, error.strerror or str(error)) from error
+    if not usable:
+        raise _unusable(place, "it exists and is not an empty folder")
+
+
+def _make(place: Path) -> None:
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unusable(place, error.strerror or str(error)) from error
+
+
+def _unusable(place: Path, why: str) -> WorkTreeUnusable:
+    return WorkTreeUnusable(f"cannot put the starter into {place}: {why}; choose another with --workdir")
 
 
 def _wire(opening: Opening, record: Record, store: Store) -> Wiring:
@@ -149,7 +171,7 @@ def _isolation(opening: Opening, record: Record, wiring: Wiring) -> IsolationFou
     wanted = opening.isolation
     if isinstance(wanted, IsolationFound):
         return wanted
-    opening.work_tree.mkdir(parents=True, exist_ok=True)
+    _make(opening.work_tree)
     hidden = opening.environment.profile(opening.profile).hidden_packages
     surroundings = surroundings_of(record, opening.work_tree, wiring, hidden)
     found = detect(guarded_of(record, wiring, hidden), replace(surroundings, terminal=False), wanted=wanted)
@@ -162,7 +184,7 @@ def _isolation(opening: Opening, record: Record, wiring: Wiring) -> IsolationFou
 def _lay_out(opening: Opening) -> None:
     """Copy the starter into an empty work folder."""
     place = opening.work_tree
-    place.mkdir(parents=True, exist_ok=True)
+    _make(place)
     for name, source in opening.starter.items():
         target = place / name
         target.parent.mkdir(parents=True, exist_ok=True)

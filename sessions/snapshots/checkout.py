@@ -36,12 +36,7 @@ def check_out(objects: Objects, artifacts: Artifacts, commit: str, into: Path) -
     began = perf_counter()
     where = tree.sides(objects, commit)
     manifest = tree.manifest(objects, where)
-    into.mkdir(parents=True, exist_ok=True)
-    if any(into.iterdir()):
-        raise SnapshotError(
-            f"cannot restore snapshot {manifest.number}: {into} is not empty; name an empty folder"
-        )
-    root = open_root(into)
+    root = _open_empty(into, manifest.number)
     tally = _Tally()
     try:
         _fill(objects, artifacts, root, where, tally)
@@ -61,6 +56,17 @@ def check_out(objects: Objects, artifacts: Artifacts, commit: str, into: Path) -
         torn=tuple(s.path for s in manifest.skipped if s.kind is SkipKind.TORN),
         seconds=perf_counter() - began,
     )
+
+
+def _open_empty(into: Path, number: int) -> int:
+    try:
+        into.mkdir(parents=True, exist_ok=True)
+        why = "it is not empty" if any(into.iterdir()) else None
+        if why is None:
+            return open_root(into)
+    except OSError as error:
+        why = error.strerror or str(error)
+    raise SnapshotError(f"cannot restore snapshot {number} into {into}: {why}; name an empty folder")
 
 
 def remove_checkout(folder: Path) -> None:

@@ -10,7 +10,7 @@ import click
 
 from sessions.record.store import Record, Store
 from workbench.cli.command import Command
-from workbench.cli.exits import Exit
+from workbench.cli.exits import Exit, Stop
 from workbench.cli.panel import phase_words
 from workbench.cli.reach import meant, session_argument
 from workbench.cli.reading import json_option, print_json
@@ -197,5 +197,9 @@ def report(session: str | None, output: Path | None) -> None:
 
     record = meant(session)
     target = output or Path(f"{record.session}.html")
-    target.write_text(session_page(record), encoding="utf-8")
+    page = session_page(record)
+    try:
+        target.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise Stop(f"cannot write {target}: {error.strerror or error}", Exit.USAGE) from error
     click.echo(str(target))

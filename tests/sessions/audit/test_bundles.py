@@ -36,6 +36,20 @@ def test_a_bundle_opens_and_verifies_in_another_store(closed: Record, tmp_path: 
     assert "another store's key" in report.remarks[0]
 
 
+def test_a_file_of_zeros_takes_no_room_where_it_is_taken_in(closed: Record, tmp_path: Path) -> None:
+    record = take_in(bundle(closed, tmp_path), Store(tmp_path / "b"))
+    (weights,) = (path for path in (record.folder / "artifacts").rglob("*") if path.is_file())
+    assert weights.stat().st_size == 9 * 1024 * 1024
+    assert weights.stat().st_blocks * 512 < 1024 * 1024
+
+
+@pytest.mark.parametrize("name", ["none/b", "n" * 256, "loop/b"])
+def test_a_bundle_that_cannot_be_written_says_why(closed: Record, tmp_path: Path, name: str) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(BundleRefused, match="cannot write"):
+        bundle(closed, tmp_path / name)
+
+
 def test_nothing_of_this_machine_travels(closed: Record, tmp_path: Path) -> None:
     with tarfile.open(bundle(closed, tmp_path)) as archive:
         names = {Path(member.name).name for member in archive.getmembers()}

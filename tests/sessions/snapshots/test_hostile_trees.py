@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sessions.snapshots import SkipKind, SnapshotStatus
+from sessions.snapshots import SkipKind, SnapshotError, SnapshotStatus
 from sessions.snapshots.folders import _LONGEST, _stretches
 from sessions.snapshots.walk import LONGEST_PATH
 from tests.sessions.trees import dug, fill, restored, world
@@ -22,6 +22,16 @@ def test_a_folder_whose_path_would_fill_the_memory_is_left_out_and_said(tmp_path
         assert LONGEST_PATH < kept <= LONGEST_PATH + 201  # a folder left out is stored as an empty one
         assert store.changed_since(1, work) == ()
         restored(store, 1, work)
+
+
+@pytest.mark.parametrize("name", ["file", "loop", "n" * 256, "p/" * 2500])
+def test_a_place_that_cannot_take_a_snapshot_is_refused_with_the_reason(tmp_path: Path, name: str) -> None:
+    store, work = world(tmp_path)
+    store.take(work, 1, "")
+    (tmp_path / "file").touch()
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(SnapshotError, match="name an empty folder"):
+        store.checkout(1, tmp_path / name)
 
 
 @pytest.mark.parametrize("part", ["d", "é" * 127, "\udcff\n"])

@@ -205,6 +205,22 @@ def test_a_work_folder_that_holds_something_is_refused_before_anything_is_made(
     assert list(Store(home).records()) == []
 
 
+@pytest.mark.parametrize(
+    "name", ["file", "fifo", "dangling", "loop", "file/below", "n" * 256, "p/" * 2500, "\udcff"]
+)
+def test_a_place_that_can_be_no_work_folder_is_refused_with_the_reason(
+    run: Run, home: Path, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "file").touch()
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "dangling").symlink_to("nowhere")
+    (tmp_path / "loop").symlink_to("loop")
+    outcome = run("start", "tiny_sum", "--detach", "--workdir", str(tmp_path / name))
+    assert outcome.code == Exit.USAGE, outcome.err
+    assert "choose another with --workdir" in outcome.err
+    assert list((home / "sessions").glob("*")) == []
+
+
 def test_a_profile_this_machine_cannot_run_says_everything_that_is_missing(run: Run, home: Path) -> None:
     outcome = run("start", "tiny_sum", "--profile", "large", "--detach")
     assert outcome.code == Exit.ENVIRONMENT
