@@ -36,7 +36,7 @@ def sessions(live: bool, as_json: bool) -> None:
     if as_json:
         print_json({"sessions": rows})
     elif not rows:
-        click.echo(f"no sessions in {Store().folder}", err=True)
+        click.echo(f"no {'live ' if live else ''}sessions in {Store().folder}", err=True)
     else:
         headers = (
             "session",
