@@ -65,7 +65,7 @@ def plan(wish: Wish, store: Store) -> Plan:
     Raises:
         EnvironmentUnknown: no such environment; names the nearest.
         ProfileUnavailable: no such profile, or this machine lacks something for it.
-        WorkTreeUnusable: the work folder asked for holds something.
+        WorkTreeUnusable: the work folder asked for holds something, or is within an open session's.
     """
     from environments.registry import find
     from sessions.host.opening import require_empty
@@ -77,6 +77,7 @@ def plan(wish: Wish, store: Store) -> Plan:
     require(found.spec, profile, machine)
     if wish.work_tree is not None:
         require_empty(wish.work_tree)
+    _require_apart(wish.work_tree or _new_work_tree(found.spec.slug), store)
     budget = wish.budget_ms or round(found.spec.profile(profile).hours * 3_600_000)
     policy = msgspec.structs.replace(wish.policy or SessionPolicy(budget_ms=budget), budget_ms=budget)
     return Plan(found, profile, policy, wish, machine)
@@ -166,6 +167,16 @@ def read_brief(found: Found) -> str:
         raise SpecificationInvalid(
             f"{found.spec.slug} cannot be started: its brief {path} cannot be read: {error}"
         ) from error
+
+
+def _require_apart(place: Path, store: Store) -> None:
+    from sessions.host.opening import WorkTreeUnusable
+
+    if (other := store.sharing(place)) is not None:
+        raise WorkTreeUnusable(
+            f"cannot work in {place}: session {other.session} is open with the work folder {other.header()['work_tree']}, and "
+            "its snapshots would take in this one's files or the other way round; go elsewhere, or name a folder with --workdir"
+        )
 
 
 def _new_work_tree(slug: str, parent: Path | None = None) -> Path:

@@ -47,7 +47,7 @@ def read_gguf(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         from gguf import GGUFReader, dequantize
     except ImportError as error:
         raise AssetsMissing(
-            f"{path} needs the package gguf: pip install 'rebench-workbench[gpu]' ({error})"
+            f"{path} needs the package gguf: pip install gguf, or in the checkout pip install '.[gpu]' ({error})"
         ) from error
     reader = GGUFReader(path)
     kind = _field(reader, "general.architecture", path)

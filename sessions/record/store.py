@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -193,6 +194,16 @@ class Store:
         raise SessionNotFound(
             "several sessions are live: " + ", ".join(r.session for r in live) + ". Say which with --session"
         )
+
+    def sharing(self, folder: Path) -> Record | None:
+        """Return an open session whose work folder lies in `folder` or holds it: it would take in what is done there."""
+        place = folder.resolve()
+        for record in self.records():
+            with suppress(OSError, ValueError, KeyError):  # a damaged record is no reason
+                work = Path(record.header()["work_tree"]).resolve()
+                if (place.is_relative_to(work) or work.is_relative_to(place)) and not record.closed():
+                    return record
+        return None
 
     def _named(self, wanted: str, records: list[Record]) -> Record:
         matches = [r for r in records if r.session == wanted] or [

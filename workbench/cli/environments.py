@@ -114,6 +114,8 @@ def show(environment: str, environment_folders: tuple[Path, ...], as_json: bool)
     )
     for name, profile in spec.profiles.items():
         click.echo(f"\n{click.style(name, bold=True)}: {literal(profile.summary)}")
+        if not profile.anchors:
+            click.echo("  no anchors yet: scores stay raw")
         for anchors in profile.anchors:
             spread = "" if anchors.start_spread is None else f" (spread {anchors.start_spread:.4f})"
             where = (

@@ -308,4 +308,9 @@ def _begin(record: Record, *, yes: bool) -> None:
     from workbench.cli.consent import begin_session
 
     with dial(record) as client:
+        if client.request("status")["phase"] not in {"opened", "ready"}:
+            raise Stop(
+                f"the clock of {record.session} was started before; `rebench-workbench status` says how it stands",
+                Exit.REFUSED,
+            )
         begin_session(client, yes=yes)

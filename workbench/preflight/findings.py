@@ -45,7 +45,6 @@ def judge(machine: Machine) -> tuple[Finding, ...]:
         *_gpus(machine),
         _sandbox(machine),
         _torch(machine),
-        _program(machine, "rustc", Judgement.MIND, "apt install rustc: rust_codecontests_inference needs it"),
         _program(machine, "tmux", Judgement.MIND, "apt install tmux: a session outlives a lost connection by itself, "
                  "an editor does not"),
         _terminal(machine),
@@ -156,7 +155,7 @@ def _torch(machine: Machine) -> Finding:
             "torch",
             Judgement.MIND,
             "not installed",
-            "pip install 'rebench-workbench[environments]' to hold sessions",
+            "in the checkout: pip install '.[environments]', to hold sessions",
         )
     return Finding("torch", Judgement.GOOD, version)
 

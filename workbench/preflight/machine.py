@@ -67,7 +67,7 @@ def examine(
     import psutil
 
     devices, problem = read_gpus(gpus)
-    wanted = dict.fromkeys(("git", "tmux", "rustc", *programs))
+    wanted = dict.fromkeys(("git", "tmux", *programs))
     return Machine(
         system=sys.platform,
         python=".".join(map(str, sys.version_info[:3])),

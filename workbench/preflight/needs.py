@@ -48,7 +48,7 @@ def lacks(needs: Needs, machine: Machine) -> tuple[Lack, ...]:
     found += _gpu_lacks(needs, machine)
     for name in needs.packages:
         if name not in machine.packages:
-            remedy = "pip install 'rebench-workbench[environments]'"
+            remedy = "in the checkout: pip install '.[environments]'"
             found.append(Lack(f"the package {name}", remedy))
     for name in needs.programs:
         if name not in machine.programs:

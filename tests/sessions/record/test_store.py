@@ -22,6 +22,19 @@ def test_a_session_is_found_by_the_work_folder_one_stands_in(tmp_path: Path) -> 
         store.find(standing_in=tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("place", "shared"), [("work/new", True), (".", True), ("work", True), ("works", False)]
+)
+def test_an_open_session_that_shares_a_folder_is_found(tmp_path: Path, place: str, shared: bool) -> None:
+    store = Store(tmp_path / "home")
+    record = store.create()
+    with journal_at(record.folder) as journal:
+        journal.append(opened(session=record.session, work_tree=str(tmp_path / "area/work")))
+    (tmp_path / "link").symlink_to(tmp_path / "area")
+    found = store.sharing(tmp_path / "link" / place)
+    assert (found is not None) is shared
+
+
 def test_a_part_of_the_name_is_enough_and_an_unknown_one_lists_the_known(tmp_path: Path) -> None:
     store = Store(tmp_path)
     session = record_in(store, tmp_path / "work")

@@ -46,6 +46,18 @@ def _answer(record: Record, text: str) -> None:
     (Path(record.header()["work_tree"]) / "answer.txt").write_text(f"{text}\n")
 
 
+def test_a_session_does_not_begin_inside_another(
+    run: Run, opened: Opened, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = opened()
+    monkeypatch.chdir(record.header()["work_tree"])
+    outcome = run("start", "tiny_sum", "--detach", "--yes", "--isolation", "none")
+    assert outcome.code == Exit.USAGE
+    assert record.session in outcome.err
+    assert "--workdir" in outcome.err
+    assert len(list(Store(home).records())) == 1
+
+
 def test_a_session_from_start_to_a_sound_record(run: Run, opened: Opened) -> None:
     record = opened("--participant", "jo")
     assert "Tiny sum" in run("brief").out

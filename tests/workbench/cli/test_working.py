@@ -176,7 +176,16 @@ def test_nothing_begins_without_consent_or_a_terminal_to_ask_on(
     waiting.score(0, 2.0, starting=True)
     host = host_for(waiting.record)
     assert run("begin").code == Exit.USAGE
-    assert host.asked == []
+    assert host.asked == [("participant:status", {})]
+
+
+def test_a_clock_that_was_started_is_not_started_again(run: Run, story: Told, host_for: HostFor) -> None:
+    host = host_for(story().begin().record)
+    outcome = run("begin")
+    assert outcome.code == Exit.REFUSED
+    assert "was started before" in outcome.err
+    assert "agree" not in outcome.err
+    assert host.asked == [("participant:status", {})]
 
 
 @pytest.mark.parametrize("command", [("score",), ("check",), ("pause",), ("submit", "--yes"), ("note", "x")])
