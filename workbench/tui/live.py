@@ -11,6 +11,7 @@ import msgspec
 
 from sessions.clients.client import HostGone
 from sessions.clients.follow import Follower, event_in
+from sessions.clients.hosting import SessionOver
 from sessions.clients.protocol import Refusal
 from sessions.record.clock import Clock, Instant, SystemClock
 from sessions.record.events import EventUnreadable
@@ -78,6 +79,8 @@ class LiveSource:
                 attempt = 0
                 await self._read(self._follower)
                 why = "the host went away"
+            except SessionOver:
+                return  # its last event was shown, or is in the record; nobody comes back
             except (HostGone, Refusal, OSError, EventUnreadable) as error:
                 why = str(error)
             await self._let_go()

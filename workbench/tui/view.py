@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from sessions.record.clock import Instant
-from sessions.record.events import Light, Part
+from sessions.record.events import Light, Part, PauseReason
 from sessions.record.state import Health, Phase, ProctorMessage, SessionState
 from sessions.telemetry.samples import Sample
 from workbench.tui.source import Mode
@@ -64,6 +64,14 @@ class View(msgspec.Struct, frozen=True):
     @property
     def can_act(self) -> bool:
         return self.mode is Mode.LIVE and self.state.phase is not Phase.CLOSED
+
+    @property
+    def can_resume(self) -> bool:
+        """Whether this person may let the clock run again, by the host's own rule."""
+        pause = self.state.pause
+        if pause is None or not self.can_act:
+            return False
+        return pause.reason is not PauseReason.SCORING and not pause.by.startswith("proctor")
 
     @property
     def unread(self) -> ProctorMessage | None:

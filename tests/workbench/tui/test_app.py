@@ -199,6 +199,34 @@ async def test_a_pause_by_a_proctor_offers_no_resume() -> None:
         assert "[r] resume" not in text
 
 
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_a_hold_for_any_reason_says_that_only_its_proctor_can_resume(size: tuple[int, int]) -> None:
+    story = Story().afternoon()
+    story.source.happen(ClockPaused(PauseReason.INFRASTRUCTURE, "the scorer's disk is full"), "proctor ann")
+    async with showing(story, size=size) as pilot:
+        text = screen_text(pilot.app)
+        assert "infrastructure trouble · only proctor ann can resume" in text
+        assert "r resume" not in text
+        assert "[r] resume" not in text
+
+
+async def test_a_pause_while_a_score_is_computed_says_that_it_ends_by_itself() -> None:
+    story = Story().afternoon()
+    story.source.happen(ClockPaused(PauseReason.SCORING))
+    async with showing(story, size=(80, 24)) as pilot:
+        text = screen_text(pilot.app)
+        assert "a score is being computed · goes on by itself when the score is in" in text
+        assert "r resume" not in text
+        assert "[r] resume" not in text
+
+
+async def test_a_pause_that_nobody_asked_for_is_the_participants_to_end() -> None:
+    story = Story().afternoon()
+    story.source.happen(ClockPaused(PauseReason.CRASH))
+    async with showing(story, size=(80, 24)) as pilot:
+        assert "[r] resume" in screen_text(pilot.app)
+
+
 async def test_submit_needs_the_word_itself() -> None:
     story = Story().afternoon()
     async with showing(story) as pilot:

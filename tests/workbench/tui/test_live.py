@@ -13,6 +13,7 @@ import pytest
 
 from sessions.clients.client import HostGone
 from sessions.clients.follow import Follower
+from sessions.clients.hosting import SessionOver
 from sessions.clients.protocol import Refusal
 from sessions.record.events import Event, as_plain
 from tests.workbench.tui.support import screen_text, until
@@ -122,6 +123,25 @@ async def test_all_that_happened_comes_once_and_in_order_and_then_the_rest(host:
     await came.until(lambda: len(came.seqs()) == len(most) + 1)
     assert came.seqs() == list(range(len(most) + 1))
     assert isinstance(came.updates[0], HostFound)
+    await source.close()
+
+
+async def test_leaving_after_the_session_was_closed_raises_nothing(host: FakeHost) -> None:
+    connected: list[int] = []
+
+    async def connect() -> Follower:
+        if connected:
+            connected.append(2)
+            raise SessionOver("session s-1 is closed")
+        connected.append(1)
+        return await Follower.connect(host.path)
+
+    source = LiveSource(connect)
+    await source.start()
+    came = Collected(source)
+    await came.until(lambda: len(came.seqs()) == len(host.events))
+    await host.kill()
+    await came.until(lambda: len(connected) == 2)
     await source.close()
 
 

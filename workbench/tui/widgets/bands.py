@@ -37,7 +37,7 @@ _PAUSES = {
     PauseReason.BREAK: "break",
     PauseReason.INFRASTRUCTURE: "infrastructure trouble",
     PauseReason.PROCTOR: "stopped by the proctor",
-    PauseReason.SCORING: "scoring; goes on by itself when the score is in",
+    PauseReason.SCORING: "a score is being computed",
     PauseReason.LOST_CONTACT: "contact was lost",
     PauseReason.CRASH: "recovering from a crash",
     PauseReason.API: "waiting for a model service",
@@ -93,15 +93,21 @@ def _trouble(part: Part, health: Health) -> tuple[str, str, Tone]:
 
 
 def _paused(view: View, pause: Pause) -> tuple[str, str, Tone]:
-    since = pause.began.at[11:16]
-    text = f"{_PAUSES[pause.reason]} · {words.clock_time(pause.milliseconds(view.now))} since {since} UTC"
+    # Who can resume comes first where it is somebody else: times and notes may be cut at the edge.
+    parts = [_PAUSES[pause.reason]]
+    if view.can_act and not view.can_resume:
+        parts.append(_resumed_by(pause))
+    parts.append(f"{words.clock_time(pause.milliseconds(view.now))} since {pause.began.at[11:16]} UTC")
     if pause.note:
-        text += f" · {one_line(pause.note)}"
-    if view.can_act:
-        text += (
-            "   [r] resume" if pause.reason is not PauseReason.PROCTOR else " · only the proctor can resume"
-        )
-    return "PAUSED", text, Tone.BAND_WARN
+        parts.append(one_line(pause.note))
+    return "PAUSED", " · ".join(parts) + ("   [r] resume" if view.can_resume else ""), Tone.BAND_WARN
+
+
+def _resumed_by(pause: Pause) -> str:
+    """Return who lets the clock run again where the participant may not."""
+    if pause.reason is PauseReason.SCORING:
+        return "goes on by itself when the score is in"
+    return f"only {'the proctor' if pause.by == 'proctor' else one_line(pause.by)} can resume"
 
 
 def _finishing(view: View) -> tuple[str, str, Tone]:

@@ -100,14 +100,8 @@ def keys_for(view: View) -> list[tuple[str, str]]:
             ("q", "quit"),
         ]
     if phase is Phase.PAUSED:
-        return [
-            ("r", "resume"),
-            ("n", "note"),
-            ("t", "shell"),
-            ("b", "brief"),
-            ("?", "keys"),
-            ("q", "detach"),
-        ]
+        resume = [("r", "resume")] if view.can_resume else []
+        return [*resume, ("n", "note"), ("t", "shell"), ("b", "brief"), ("?", "keys"), ("q", "detach")]
     if phase is Phase.FINISHING:
         return [("enter", "details"), ("n", "note"), ("?", "keys"), ("q", "detach")]
     return [
