@@ -10,7 +10,7 @@ import click
 from workbench.cli.asking import require_yes
 from workbench.cli.command import Command
 from workbench.cli.exits import Exit, Stop
-from workbench.cli.reach import ask, dial, meant, session_option
+from workbench.cli.reach import ask, dial, is_closed, meant, session_option
 from workbench.cli.reading import json_option, print_json
 from workbench.cli.text import fold, literal, one_line
 from workbench.figures import duration, figure
@@ -200,6 +200,8 @@ def _say_what_is_submitted(standing: dict[str, Any]) -> None:
 def survey(session: str | None, given: tuple[str, ...]) -> None:
     """Answer the questions after a session."""
     record = meant(session)
+    if is_closed(record):
+        raise Stop(f"session {record.session} is closed: its questions were answered or left out", Exit.REFUSED)
     answers = dict(_split(pair) for pair in given) or _asked(record)
     ask(record, "survey", answers=answers)
     click.echo("thank you; the session is closed once its last score is in", err=True)

@@ -235,6 +235,13 @@ def test_submit_without_a_terminal_to_ask_on_needs_yes(run: Run, story: Told, ho
     assert ("participant:submit", {}) in host.asked
 
 
+def test_a_closed_session_asks_no_questions(run: Run, story: Told) -> None:
+    story().begin().close()
+    outcome = run("survey")
+    assert outcome.code == Exit.REFUSED
+    assert "is closed" in outcome.err
+
+
 def test_the_survey_takes_answers_from_the_command_line(run: Run, story: Told, host_for: HostFor) -> None:
     host = host_for(story().begin().record)
     assert run("survey", "--answer", "hardest=the rules", "--answer", "hours=6=six").code == Exit.OK
