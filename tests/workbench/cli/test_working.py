@@ -236,8 +236,8 @@ def test_submit_without_a_terminal_to_ask_on_needs_yes(run: Run, story: Told, ho
 
 
 def test_a_closed_session_asks_no_questions(run: Run, story: Told) -> None:
-    story().begin().close()
-    outcome = run("survey")
+    told = story().begin().close()
+    outcome = run("survey", "-s", told.record.session)
     assert outcome.code == Exit.REFUSED
     assert "is closed" in outcome.err
 
