@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from importlib.resources import files
 
+from sessions.audit.reviewing import read_reviews
 from sessions.audit.verify import VerifyReport, verify
 from sessions.record.events import Event
 from sessions.record.fold import fold
-from sessions.record.log import read_log
+from sessions.record.log import LogDamaged, read_log
 from sessions.record.state import ScoreRow, SessionState
 from sessions.record.store import Record
 from sessions.snapshots import SnapshotError
@@ -64,6 +65,7 @@ def _body(
     yield _section("Worth a look")
     yield _flags(events)
     yield from _words(state)
+    yield from _review(record)
     yield _section("Verification")
     yield from _verification(checked)
     yield _section("The session")
@@ -246,6 +248,18 @@ def _words(state: SessionState) -> Iterator[str]:
         yield _section("Survey")
         asked = {question.key: question.ask for question in state.opened.environment.survey}
         yield _pairs((asked.get(key, key), answer) for key, answer in state.survey.items())
+
+
+def _review(record: Record) -> Iterator[str]:
+    """Yield what reviewers added; a review that does not hold is told under verification."""
+    try:
+        added = read_reviews(record)
+    except LogDamaged:
+        return
+    if added:
+        yield _section("Review")
+        rows = [(local_time(event.at), event.by, describe(event)) for event in added]
+        yield _table(("written", "by", "what"), rows)
 
 
 def _verification(checked: VerifyReport) -> Iterator[str]:

@@ -106,7 +106,13 @@ _WORDS: dict[type[e.Body], Callable[[Any], str]] = {
     e.Submitted: lambda _: "submitted",
     e.SurveyAnswered: lambda b: f"survey: {len(b.answers)} answers",
     e.SessionClosed: _closed,
-    e.CommentAdded: lambda b: f"comment: {b.text}",
-    e.VerdictGiven: lambda b: f"verdict: {b.verdict}" + (f": {b.text}" if b.text else ""),
-    e.Rescored: lambda b: f"rescored #{b.number}: {b.status} {figure(b.raw)}",
+    e.CommentAdded: lambda b: (
+        "comment" + ("" if b.elapsed_ms is None else f" at {duration(b.elapsed_ms)}") + f": {b.text}"
+    ),
+    e.VerdictGiven: lambda b: (
+        f"verdict{' (blind)' if b.blind else ''}: {b.verdict}" + (f": {b.text}" if b.text else "")
+    ),
+    e.Rescored: lambda b: (
+        f"rescored #{b.number}: {b.status} {figure(b.raw)}" + (f": {b.message}" if b.message else "")
+    ),
 }

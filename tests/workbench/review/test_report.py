@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 import pytest
 
 from environments.contract import Anchors, Direction, ScoreStatus
+from sessions.audit.reviewing import add_review
 from sessions.record import events as e
 from sessions.record.log import read_log
 from sessions.record.state import ScoreRow
@@ -101,6 +102,23 @@ def test_the_page_is_whole_self_contained_and_shows_outside_text_literally(story
     assert "@import" not in page
     assert page.count("&lt;script&gt;alert(1)&lt;/script&gt;") >= 7
     assert e.CANARY in page
+
+
+def test_the_page_tells_what_reviewers_added(story: Told) -> None:
+    told = story().begin().score(1, 0.1).close()
+    assert "<h2>Review</h2>" not in session_page(told.record)
+    add_review(told.record, e.CommentAdded(HOSTILE, 63_000), "reviewer ann")
+    add_review(told.record, e.VerdictGiven(e.Verdict.REDO, "no sound", blind=True), "reviewer bo")
+    add_review(told.record, e.Rescored(1, 0.2, ScoreStatus.VALID, "loss 3.2", 4.0), "reviewer bo")
+    page = session_page(told.record)
+    assert "comment at 0:01:03: &lt;script&gt;" in page
+    assert "<script>" not in page
+    assert "verdict (blind): redo: no sound" in page
+    assert "rescored #1: valid 0.2000: loss 3.2" in page
+    changed = told.record.review_log.read_bytes().replace(b"no sound", b"fine all")
+    told.record.review_log.write_bytes(changed)
+    assert "<h2>Review</h2>" not in session_page(told.record)
+    assert "record DAMAGED" in session_page(told.record)
 
 
 def test_the_command_writes_the_page(run: Run, story: Told, tmp_path) -> None:  # type: ignore[no-untyped-def]
