@@ -8,6 +8,7 @@ from typing import ClassVar, TypeVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.events import Resize
 from textual.screen import ModalScreen
 from textual.widget import Widget
 
@@ -19,12 +20,25 @@ from workbench.tui.widgets.lines import Words
 Result = TypeVar("Result")
 MEASURE = 66
 """Width of running text in a dialog."""
+SHEET_PERCENT = 94
+"""Of the terminal's height that a dialog takes at most, as the stylesheet says."""
+TITLE_AND_KEYS = 4
+
+
+class Matter(Widget, inherit_bindings=False):
+    """What stands between title and keys: as high as it is, at most as high as the sheet leaves."""
 
 
 class Dialog(ModalScreen[Result]):
-    """Subclasses give title, body and keys. `escape` closes without a result."""
+    """Subclasses give title, body and keys. `escape` closes without a result, `↑ ↓` scroll what is too high."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "close", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "close", "close", show=False),
+        Binding("up,k", "scroll_matter(-1)", "up", show=False),
+        Binding("down,j", "scroll_matter(1)", "down", show=False),
+        Binding("pageup", "scroll_matter(-10)", "page up", show=False),
+        Binding("pagedown", "scroll_matter(10)", "page down", show=False),
+    ]
     title_text = ""
     size_class = ""
 
@@ -39,14 +53,30 @@ class Dialog(ModalScreen[Result]):
     def compose(self) -> ComposeResult:
         with Vertical(classes=f"sheet {self.size_class}"):
             yield Words([((self.title_text, Tone.STRONG),), EMPTY], id="title")
-            yield from self.body()
+            with Matter(id="matter"):
+                yield from self.body()
             yield Words([EMPTY, key_line(self.keys())], id="dialog-keys")
 
     def on_mount(self) -> None:
-        """Catch up with what came while the dialog was being built."""
+        """Catch up with what came while the dialog was being built; say when there is more than is shown."""
+        self.watch(self.query_one(Matter), "show_vertical_scrollbar", self._say_keys)
         view: View | None = self.app.view  # type: ignore[attr-defined]
         if view is not None:
             self.show(view)
+
+    def on_resize(self, event: Resize) -> None:
+        """Leave room for title and keys whatever the height."""
+        sheet = self.query_one(".sheet")
+        limit = event.size.height * SHEET_PERCENT // 100
+        taken = sheet.gutter.height + TITLE_AND_KEYS
+        self.query_one(Matter).styles.max_height = max(1, limit - taken)
+
+    def _say_keys(self, scrolls: bool) -> None:
+        more = (("↑ ↓", "scroll"),) if scrolls else ()
+        self.query_one("#dialog-keys", Words).put([EMPTY, key_line((*self.keys(), *more))])
+
+    def action_scroll_matter(self, by: int) -> None:
+        self.query_one(Matter).scroll_relative(y=by, animate=False)
 
     def show(self, view: View) -> None:
         """Take a newer view; most dialogs show nothing that changes."""
