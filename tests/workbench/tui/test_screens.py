@@ -23,6 +23,7 @@ from workbench.tui.story import Story
 from workbench.tui.view import View
 from workbench.tui.widgets.countdown import countdown
 from workbench.tui.widgets.header import header
+from workbench.tui.widgets.tabs import key_line, keys_for
 
 MESSAGE = (
     "model.py line 14: Weights must come from relu layers only, and this one divides. "
@@ -138,3 +139,21 @@ async def test_a_starting_solution_that_cannot_be_scored_is_what_enter_waits_for
     story = Story().open().starting(None, ScoreStatus.CRASHED, "the scorer fell over")
     async with showing(story) as pilot:
         assert "once the starting solution can be scored" in screen_text(pilot.app)
+
+
+@pytest.mark.parametrize(
+    ("width", "kept"),
+    [
+        (60, "s c p ? S q"),
+        (80, "s c n p t ? S q"),
+        (100, "s c n p t b ? f S q"),
+        (120, "s c n p t b ? f enter S q"),
+    ],
+)
+def test_the_footer_gives_up_the_less_important_keys_first(width: int, kept: str) -> None:
+    state = Story().afternoon().source.state
+    assert state is not None
+    drawn = key_line(keys_for(View(state, Story().source.now())), width)
+    assert " ".join(text for text, tone in drawn if tone is Tone.KEY) == kept
+    assert cells(drawn) == width
+    assert "…" not in text_of(drawn)

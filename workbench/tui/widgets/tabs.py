@@ -88,7 +88,7 @@ def _count(name: str, view: View) -> int:
 
 
 def keys_for(view: View) -> list[tuple[str, str]]:
-    """Return the keys that do something now, the most useful first."""
+    """Return the keys that do something now, in the order in which they are shown."""
     phase = view.state.phase
     if view.mode is not Mode.LIVE or phase is Phase.CLOSED:
         return [
@@ -106,8 +106,12 @@ def keys_for(view: View) -> list[tuple[str, str]]:
         return [("enter", "details"), ("n", "note"), ("?", "keys"), ("q", "detach")]
     return [
         ("s", "score"), ("c", "check"), ("n", "note"), ("p", "pause"), ("t", "shell"), ("b", "brief"),
-        ("f", "files"), ("enter", "details"), ("?", "keys"), ("S", "submit"), ("q", "detach"),
+        ("?", "keys"), ("f", "files"), ("enter", "details"), ("S", "submit"), ("q", "detach"),
     ]  # fmt: skip
+
+
+GIVING_WAY = ("enter", "f", "z", "l", "b", "t", "n", "c", "p", "r", "s", "S", "?")
+"""Which key leaves the footer first where it is narrow; `?` names all of them, so it leaves last."""
 
 
 class Keys(Drawing):
@@ -118,14 +122,15 @@ class Keys(Drawing):
 
 
 def key_line(keys: Sequence[tuple[str, str]], width: int) -> Line:
-    """Return as many keys as fit; the last one stands at the right."""
+    """Return the keys that fit; the last one stands at the right, and the less important leave first."""
     *most, last = keys
     edge = "  " if width >= 100 else " "
     right: Line = ((last[0], Tone.KEY), (f" {last[1]}{edge}", Tone.MUTED))
-    spans: list[Span] = [(edge, Tone.TEXT)]
-    for key, what in most:
-        following: list[Span] = [(key, Tone.KEY), (f" {what}   ", Tone.MUTED)]
-        if cells((*spans, *following)) + cells(right) > width:
+    for leaving in (None, *GIVING_WAY):
+        most = [each for each in most if each[0] != leaving]
+        spans: list[Span] = []
+        for key, what in most:
+            spans += [(("   " if spans else edge), Tone.TEXT), (key, Tone.KEY), (f" {what}", Tone.MUTED)]
+        if cells(tuple(spans)) + 2 + cells(right) <= width:
             break
-        spans += following
     return beside(tuple(spans), right, width)
