@@ -54,9 +54,9 @@ def test_the_reference_beats_the_start_and_two_scorings_agree_to_the_last_bit(
 def test_the_message_gives_both_losses_and_no_secret(small: Small, tmp_path: Path) -> None:
     small.lay_out(tmp_path / "root")
     score = small.score(tmp_path / "root", tmp_path / "s")
-    assert "validation loss" in score.message
+    assert "scoring loss" in score.message
     assert "train loss" in score.message
-    assert "only validation counts" in score.message
+    assert "only the scoring text counts" in score.message
     assert not [word for word in ("restored", "permut", "control", "flag") if word in score.message]
 
 
