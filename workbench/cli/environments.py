@@ -65,8 +65,12 @@ def list_environments(environment_folders: tuple[Path, ...], as_json: bool) -> N
     for one in found:
         click.echo(f"{click.style(one['slug'], bold=True)}  {literal(one['title'])}")
         click.echo(fold(f"  {literal(one['summary'])}", 2))
-        states = "  ".join(f"{name} ({state})" for name, state in one["profiles"].items())
+        states = "  ".join(f"{name} ({_in_words(state)})" for name, state in one["profiles"].items())
         click.secho(f"  {one['direction']} is better · {states}", dim=True)
+
+
+def _in_words(state: str) -> str:
+    return {"absent": "not prepared", "partial": "begun", "ready": "prepared"}.get(state, state)
 
 
 def _summary(found: Any) -> dict[str, Any]:
@@ -134,7 +138,7 @@ def _profile_rows(found: Any) -> list[tuple[str, ...]]:
             f"{profile.hours:g}",
             _needs(profile.needs),
             f"{profile.limits.score_seconds:g} s",
-            states[name],
+            _in_words(states[name]),
         )
         for name, profile in found.spec.profiles.items()
     ]
