@@ -15,8 +15,10 @@ from sessions.record.events import (
     SnapshotReason,
     SnapshotTaken,
     Submitted,
+    TimeCredited,
 )
 from tests.workbench.tui.support import screen_text, showing, until
+from workbench.tui import words
 from workbench.tui.ink import Tone, cells, folded, text_of
 from workbench.tui.screens.submitting import FinishPage, SubmitDialog, scored_already
 from workbench.tui.story import Story
@@ -114,7 +116,7 @@ def test_a_final_state_that_is_new_is_not_called_scored() -> None:
 
 
 @pytest.mark.parametrize("budget_minutes", [90, 480, 59, 1_250])
-@pytest.mark.parametrize("width", [27, 31, 36, 42])
+@pytest.mark.parametrize("width", [27, 30, 31, 36, 40, 42])
 def test_times_under_the_countdown_are_whole_or_not_there(budget_minutes: int, width: int) -> None:
     policy = SessionPolicy(budget_ms=budget_minutes * 60_000)
     story = Story().open(policy=policy).starting().begin().wait(min(50, budget_minutes - 5))
@@ -122,10 +124,30 @@ def test_times_under_the_countdown_are_whole_or_not_there(budget_minutes: int, w
     story.wait(12)
     assert story.source.state is not None
     lines = countdown(View(story.source.state, story.source.now()), width, 7)
-    used = next(text_of(one) for one in lines if text_of(one).startswith("used"))
-    assert "paused 0:12" in used
-    assert "…" not in used
-    assert cells(lines[0]) <= width
+    used, bar = (text_of(one) for one in lines[-2:])
+    assert used.startswith("used 0:50:00")
+    assert ("paused 0:12:00" in used) == (width >= 28)
+    assert words.spoken_time(policy.budget_ms) in used + bar
+    assert "…" not in used + bar
+    assert "━" in bar
+    assert all(cells(one) <= width for one in (lines[0], *lines[-2:]))
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_a_few_minutes_of_use_are_told_from_a_few_hours(size: tuple[int, int]) -> None:
+    story = Story().open().starting().begin()
+    story.source.clock.advance(231)
+    async with showing(story, size=size) as pilot:
+        assert "used 0:03:51" in screen_text(pilot.app)
+
+
+@pytest.mark.parametrize("width", [30, 40])
+def test_a_credit_is_named_with_its_seconds(width: int) -> None:
+    story = Story().open().starting().begin().wait(30)
+    story.source.happen(TimeCredited(90_000, "power cut"), "proctor ann")
+    assert story.source.state is not None
+    lines = countdown(View(story.source.state, story.source.now()), width, 7)
+    assert "credit +0:01:30" in "\n".join(text_of(one) for one in lines)
 
 
 async def test_the_ready_page_is_whole_on_eighty_columns() -> None:

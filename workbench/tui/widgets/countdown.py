@@ -5,12 +5,12 @@ from __future__ import annotations
 from sessions.record.state import Phase
 from workbench.tui import words
 from workbench.tui.digits import LARGE, SMALL, Face, big, cells_of
-from workbench.tui.ink import EMPTY, Line, Span, Tone, beside, cells, gauge, heading
-from workbench.tui.text import width as width_of
+from workbench.tui.ink import EMPTY, Line, Tone, beside, cells, gauge, heading
 from workbench.tui.view import View
 from workbench.tui.widgets.drawing import Drawing
 
 _MINUTE = 60_000
+LEAST_GAUGE = 8
 
 
 def urgency(remaining_ms: int, budget_ms: int) -> tuple[str, Tone]:
@@ -46,7 +46,6 @@ def standing(view: View) -> tuple[str, Tone, str]:
 
 def countdown(view: View, width: int, height: int) -> list[Line]:
     """Return heading, digits, what was used, and a gauge, in as many lines as there are."""
-    state, now = view.state, view.now
     label, tone, word = standing(view)
     text = words.countdown(view.remaining_ms)
     face = _face(text, width, height)
@@ -57,12 +56,7 @@ def countdown(view: View, width: int, height: int) -> list[Line]:
     lines += [((row, tone),) for row in big(text, face)]
     if height >= face.rows + 5:
         lines.append(EMPTY)
-    lines.append(_used(view, width))
-    budget = max(1, state.clock.budget_ms)
-    share = state.elapsed_ms(now) / budget
-    percent = f" {int(share * 100)} %"
-    bar = gauge(share, max(0, width - len(percent)), Tone.WARN if state.pause else Tone.ACCENT)
-    lines.append((*bar, (percent, Tone.MUTED)))
+    lines += _used(view, width)
     return lines
 
 
@@ -70,28 +64,36 @@ def _face(text: str, width: int, height: int) -> Face:
     return LARGE if cells_of(text, LARGE) <= width and height >= LARGE.rows + 3 else SMALL
 
 
-def _used(view: View, width: int) -> Line:
+def _used(view: View, width: int) -> list[Line]:
+    """Return what was used and a gauge of it; what it is out of stands beside either, where there is room."""
     state, now = view.state, view.now
-    said = words.clock_time if width >= 36 else words.short_time
-    left: list[Span] = [("used ", Tone.MUTED), (said(state.elapsed_ms(now)), Tone.TEXT)]
-    if state.pauses:
-        left += [("  paused ", Tone.MUTED), (said(state.paused_ms(now)), Tone.TEXT)]
-    said_right, tone = _budget(view)
-    room = width - cells(tuple(left)) - 1
-    # Figures that were cut would be wrong figures: what does not fit is said shorter, or not at all.
-    right = next((text for text in said_right if width_of(text) <= room), "")
-    return beside(tuple(left), ((right, tone),), width)
+    used = _figure("used ", state.elapsed_ms(now))
+    both: Line = (*used, *_figure("  paused ", state.paused_ms(now))) if state.pauses else used
+    # Figures that were cut would be wrong figures: what does not fit is not said.
+    left = both if cells(both) <= width else used
+    out_of, tone = _budget(view)
+    share = state.elapsed_ms(now) / max(1, state.clock.budget_ms)
+    percent: Line = ((f" {int(share * 100)} %", Tone.MUTED),)
+    right: Line = ((out_of, tone),)
+    if cells(left) + 2 + cells(right) <= width:
+        left = beside(left, right, width)
+    elif cells(percent) + 1 + cells(right) + LEAST_GAUGE <= width:
+        percent = (*percent, (" ", Tone.MUTED), *right)
+    bar = gauge(share, max(0, width - cells(percent)), Tone.WARN if state.pause else Tone.ACCENT)
+    return [left, (*bar, *percent)]
 
 
-def _budget(view: View) -> tuple[tuple[str, ...], Tone]:
-    """Return what the time used is out of, or what was credited, the longest wording first."""
+def _figure(name: str, milliseconds: int) -> Line:
+    return (name, Tone.MUTED), (words.clock_time(milliseconds), Tone.TEXT)
+
+
+def _budget(view: View) -> tuple[str, Tone]:
+    """Return what the time used is out of, or what was credited."""
     clock = view.state.clock
-    if clock.credited_ms:
-        sign = "+" if clock.credited_ms > 0 else "−"
-        minutes = words.short_time(abs(clock.credited_ms))
-        tone = Tone.GOOD if sign == "+" else Tone.WARN
-        return (f"credit {sign}{minutes}", f"{sign}{minutes}"), tone
-    return (f"of {words.spoken_time(clock.budget_ms)}", f"of {words.short_time(clock.budget_ms)}"), Tone.MUTED
+    if not clock.credited_ms:
+        return f"of {words.spoken_time(clock.budget_ms)}", Tone.MUTED
+    sign, tone = ("+", Tone.GOOD) if clock.credited_ms > 0 else ("−", Tone.WARN)
+    return f"credit {sign}{words.clock_time(abs(clock.credited_ms))}", tone
 
 
 class Countdown(Drawing):
