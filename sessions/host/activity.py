@@ -179,7 +179,7 @@ class ActivityWatch:
         if watched is not None and watched < folders * _FOLDERS_A_WALK_MISSES:
             self._trouble(
                 "coverage",
-                f"{watched} of {folders} folders are watched; raise fs.inotify.max_user_watches (sysctl) to watch all",
+                f"{watched} of {folders} folders are watched, the others looked at; raise fs.inotify.max_user_watches (sysctl) where it is below {folders}",
             )
         elif watched is not None:
             self._trouble("coverage", None)
