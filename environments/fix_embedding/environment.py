@@ -228,7 +228,9 @@ def _report(
         **{f"{name}_standard_error": losses[name].standard_error for name in _PARTS[1:]},
         "flags": flags(losses, details["rows_restored"], details["other_tensors_changed"]),
     }
-    told = f"scoring loss {scoring.mean:.4f} ({scoring.tokens:,} tokens), train loss {losses['train'].mean:.4f}"
+    told = (
+        f"scoring loss {scoring.mean:.4f} ({scoring.tokens:,} tokens), train loss {losses['train'].mean:.4f}"
+    )
     if scoring.mean <= settings.log_constant:
         return ScoreReport.rejected(
             ScoreStatus.INVALID,
