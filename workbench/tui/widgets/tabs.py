@@ -126,9 +126,10 @@ def key_line(keys: Sequence[tuple[str, str]], width: int) -> Line:
     *most, last = keys
     edge = "  " if width >= 100 else " "
     right: Line = ((last[0], Tone.KEY), (f" {last[1]}{edge}", Tone.MUTED))
+    spans: list[Span] = []
     for leaving in (None, *GIVING_WAY):
         most = [each for each in most if each[0] != leaving]
-        spans: list[Span] = []
+        spans = []
         for key, what in most:
             spans += [(("   " if spans else edge), Tone.TEXT), (key, Tone.KEY), (f" {what}", Tone.MUTED)]
         if cells(tuple(spans)) + 2 + cells(right) <= width:
