@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from environments.contract import ScoreStatus
+from environments.registry import Found, all_found
 from sessions.record.events import (
     ClockPaused,
+    ConsentGiven,
     HealthChanged,
     Light,
     Part,
@@ -155,6 +157,26 @@ async def test_the_ready_page_is_whole_on_eighty_columns() -> None:
         text = screen_text(pilot.app)
         assert "…" not in text.replace("… starting score", "").replace("… rules", "")
         assert "you have agreed to the rules." in " ".join(text.split())
+
+
+@pytest.mark.parametrize("found", all_found(), ids=lambda found: found.spec.slug)
+async def test_the_counting_rule_of_every_environment_is_whole_on_eighty_columns(found: Found) -> None:
+    spec = found.spec
+    story = Story().open(environment=spec, work_tree="/home/jo/" + "deep/" * 16).starting()
+    story.source.happen(ConsentGiven("0" * 64), "participant")
+    async with showing(story, size=(80, 24)) as pilot:
+        text = screen_text(pilot.app)
+        assert f"{words.better(spec.direction)}; {spec.counting.value} valid score counts" in text
+        assert "Press Enter to start the clock" in text
+        assert ("/home/jo/" + "deep/" * 16) in "".join(text.split())
+        assert "…" not in text
+
+
+async def test_the_key_that_starts_the_clock_is_shown_where_there_is_no_room_for_all() -> None:
+    story = Story().open().starting()
+    story.source.happen(ConsentGiven("0" * 64), "participant")
+    async with showing(story, size=(60, 16)) as pilot:
+        assert "Press Enter to start the clock" in screen_text(pilot.app)
 
 
 async def test_a_starting_solution_that_cannot_be_scored_is_what_enter_waits_for() -> None:

@@ -18,7 +18,8 @@ from workbench.tui.markdown import page_of
 from workbench.tui.messages import Ask
 from workbench.tui.screens.dialog import fact, key_line, paragraph
 from workbench.tui.source import Mode
-from workbench.tui.text import one_line
+from workbench.tui.text import one_line, wrap
+from workbench.tui.text import width as width_of
 from workbench.tui.view import View
 from workbench.tui.widgets.drawing import Drawing
 from workbench.tui.widgets.lines import Words
@@ -36,15 +37,15 @@ _INTERRUPTIONS = {
     Interruptions.CREDITED: "are credited",
 }
 _ISOLATION = {
-    Isolation.USER: ("user", Tone.GOOD, "  the host's files belong to another user"),
-    Isolation.SANDBOX: ("sandbox", Tone.GOOD, "  shells do not see held-out data and records"),
-    Isolation.NONE: ("unprotected", Tone.WARN, "  nothing is masked; marked so everywhere"),
+    Isolation.USER: ("user", Tone.GOOD, "the host's files belong to another user"),
+    Isolation.SANDBOX: ("sandbox", Tone.GOOD, "shells do not see held-out data and records"),
+    Isolation.NONE: ("unprotected", Tone.WARN, "nothing is masked; marked so everywhere"),
 }
 ROOM = 17
 
 
 def ready_lines(view: View, width: int, height: int) -> list[Line]:
-    """Return the page above its last line of keys; blank lines go first where rows are few."""
+    """Return the page above its last line of keys; blank lines go first where rows are few, what Enter does never."""
     state = view.state
     environment = state.opened.environment
     measure = min(84, width)
@@ -55,7 +56,7 @@ def ready_lines(view: View, width: int, height: int) -> list[Line]:
         EMPTY,
         heading("HOW IT IS MEASURED", measure),
         *blank,
-        *_measured(state),
+        *_measured(state, measure),
         EMPTY,
         heading("BEFORE YOU BEGIN", measure),
         *blank,
@@ -63,34 +64,48 @@ def ready_lines(view: View, width: int, height: int) -> list[Line]:
         _rules(state),
         EMPTY,
     ]
-    spare = height - len(lines)
-    return [*lines, *_begin(view, measure, tall=spare >= 12)]
+    begin = _begin(view, measure, tall=height - len(lines) >= 12)
+    room = max(0, height - len(begin))
+    while len(lines) > room and EMPTY in lines:
+        lines.remove(EMPTY)
+    return [*lines[:room], *begin]
 
 
-def _measured(state: SessionState) -> list[Line]:
+def _measured(state: SessionState, measure: int) -> list[Line]:
     opened, environment = state.opened, state.opened.environment
-    value = f"  {words.better(environment.direction)}; {_counting(state)}"
-    return [
-        fact("time", *_time(state), room=ROOM),
-        fact(
-            "profile",
-            one_line(opened.profile),
-            (f"  on {one_line(opened.hardware.label)}", Tone.MUTED),
-            room=ROOM,
+    name, tone, found = _ISOLATION[opened.isolation.level]
+    budget = words.spoken_time(state.clock.budget_ms)
+    facts: tuple[tuple[str, Span, str], ...] = (
+        ("time", (budget, Tone.STRONG), "brief shown at the start; reading it counts"),
+        ("profile", _plain(opened.profile), f"on {one_line(opened.hardware.label)}"),
+        (
+            "score",
+            _plain(environment.raw_label),
+            f"{words.better(environment.direction)}; {_counting(state)}",
         ),
-        fact("score", one_line(environment.raw_label), (value, Tone.MUTED), room=ROOM),
-        fact("hand in", ", ".join(one_line(path) for path in environment.deliverables), room=ROOM),
-        fact("breaks", _BREAKS[opened.policy.breaks], room=ROOM),
-        fact("scoring", _SCORING[opened.policy.scoring_time], room=ROOM),
-        fact("interruptions", _INTERRUPTIONS[opened.policy.interruptions], room=ROOM),
-        _isolation(state),
-        fact("work folder", one_line(opened.work_tree), room=ROOM),
-    ]
+        ("hand in", _plain(", ".join(environment.deliverables)), ""),
+        ("breaks", _plain(_BREAKS[opened.policy.breaks]), ""),
+        ("scoring", _plain(_SCORING[opened.policy.scoring_time]), ""),
+        ("interruptions", _plain(_INTERRUPTIONS[opened.policy.interruptions]), ""),
+        ("isolation", (name, tone), found),
+        ("work folder", _plain(opened.work_tree), ""),
+    )
+    return [line for name, value, remark in facts for line in _whole(name, value, remark, measure)]
 
 
-def _time(state: SessionState) -> tuple[Span, Span]:
-    said = words.spoken_time(state.clock.budget_ms)
-    return (said, Tone.STRONG), ("  brief shown at the start; reading it counts", Tone.MUTED)
+def _plain(text: str) -> Span:
+    return one_line(text), Tone.TEXT
+
+
+def _whole(name: str, value: Span, remark: str, measure: int) -> list[Line]:
+    """Return a fact on as many lines as it takes: a rule that is cut is no rule."""
+    room = max(1, measure - ROOM)
+    beside = width_of(value[0]) + 2 + width_of(remark) <= room
+    if beside:
+        return [fact(name, value, (f"  {remark}" if remark else "", Tone.MUTED), room=ROOM)]
+    spans = [(piece, value[1]) for piece in wrap(value[0], room)]
+    spans += [(piece, Tone.MUTED) for piece in wrap(remark, room) if remark]
+    return [fact("" if at else name, span, room=ROOM) for at, span in enumerate(spans)]
 
 
 def _counting(state: SessionState) -> str:
@@ -98,11 +113,6 @@ def _counting(state: SessionState) -> str:
     if state.opened.policy.variant is Variant.HIDDEN_SCORE or state.opened.environment.scores_hidden:
         return which + "; you will not see scores"
     return which
-
-
-def _isolation(state: SessionState) -> Line:
-    name, tone, words_ = _ISOLATION[state.opened.isolation.level]
-    return fact("isolation", (name, tone), (words_, Tone.MUTED), room=ROOM)
 
 
 def _starting(view: View) -> list[Line]:
