@@ -27,6 +27,7 @@ from workbench.tui.story import Story
 from workbench.tui.view import View
 from workbench.tui.widgets.countdown import countdown
 from workbench.tui.widgets.header import header
+from workbench.tui.widgets.running import running
 from workbench.tui.widgets.tabs import key_line, keys_for
 
 MESSAGE = (
@@ -201,3 +202,18 @@ def test_the_footer_gives_up_the_less_important_keys_first(width: int, kept: str
     assert " ".join(text for text, tone in drawn if tone is Tone.KEY) == kept
     assert cells(drawn) == width
     assert "…" not in text_of(drawn)
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"), [(1.8142, "norm 0.00  change 0  "), (1.5, "norm 0.46  change −0.3142  ")]
+)
+def test_the_change_of_the_last_score_has_a_name_or_is_not_there(raw: float, said: str) -> None:
+    story = Story().open().starting().begin().wait(5)
+    story.score(raw, "first").wait(5)
+    state = story.source.state
+    assert state is not None
+    view = View(state, story.source.now())
+    assert f"last #1  {raw:.4f}  {said}" in text_of(running(view, 78, 3)[1]) + "  "
+    narrow = text_of(running(view, 30, 3)[1])
+    assert "change" not in narrow
+    assert words.change(state.scores[-1].change) not in narrow.split()

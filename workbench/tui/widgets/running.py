@@ -6,7 +6,7 @@ from environments.contract import ScoreStatus
 from sessions.record.clock import parse_utc
 from sessions.record.state import ScoreRow, SessionState
 from workbench.tui import words
-from workbench.tui.ink import Line, Tone, beside, gauge, heading
+from workbench.tui.ink import Line, Tone, beside, cells, gauge, heading
 from workbench.tui.text import cut, one_line
 from workbench.tui.view import View
 from workbench.tui.widgets.drawing import Drawing
@@ -52,17 +52,16 @@ def _last(row: ScoreRow, state: SessionState, width: int) -> Line:
     good = row.status is ScoreStatus.VALID
     head = f"last #{row.number}  "
     if good and not state.scores_hidden:
-        figure = words.raw(row.raw) + (
-            "" if row.normalised is None else f"  norm {words.normalised(row.normalised)}"
-        )
-        delta = f"  {words.change(row.change)}" if row.change is not None else ""
-        spans: Line = (
-            (head, Tone.MUTED),
-            (figure, Tone.STRONG),
-            (delta, words.change_tone(row.change, state.direction)),
-            (f"  {one_line(row.message)}", Tone.MUTED),
-        )
-        return spans
+        norm = "" if row.normalised is None else f"  norm {words.normalised(row.normalised)}"
+        spans: Line = ((head, Tone.MUTED), (words.raw(row.raw) + norm, Tone.STRONG))
+        change: Line = ()
+        if row.change is not None:
+            tone = words.change_tone(row.change, state.direction)
+            change = (("  change ", Tone.MUTED), (words.change(row.change), tone))
+        # A change without its name could be anything: both, or neither.
+        if cells((*spans, *change)) <= width:
+            spans = (*spans, *change)
+        return (*spans, (f"  {one_line(row.message)}" if row.message else "", Tone.MUTED))
     status = words.status(row.status)
     tone = Tone.TEXT if good else words.STATUS_TONES[row.status or ScoreStatus.CANCELLED]
     message = "" if state.scores_hidden and good else one_line(row.message)
