@@ -12,6 +12,7 @@ from textual.widgets import Input, TextArea
 
 from sessions.record.events import Breaks, Light, Part
 from workbench.tui.ink import EMPTY, Line, Tone
+from workbench.tui.isolation import isolation_sentences
 from workbench.tui.screens.dialog import Dialog, fact, paragraph
 from workbench.tui.source import Mode
 from workbench.tui.text import one_line
@@ -159,7 +160,7 @@ def health_lines(view: View) -> list[Line]:
     opened = view.state.opened
     lines += [EMPTY, fact("isolation", opened.isolation.level.value)]
     lines += [((" " * 14 + drawn[0][0], Tone.MUTED),)
-              for one in opened.isolation.evidence for drawn in paragraph(one_line(one), measure=52)]  # fmt: skip
+              for one in isolation_sentences(opened.isolation) for drawn in paragraph(one, measure=52)]  # fmt: skip
     unrecorded = [shell for shell in view.state.shells if shell.recording is None and not shell.closed]
     if unrecorded:
         lines += [EMPTY, fact("shells", (f"{len(unrecorded)} not recorded", Tone.WARN))]
