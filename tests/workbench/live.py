@@ -18,12 +18,15 @@ def host_pid(record: Record) -> int:
 
 
 def end_hosts(home: Path) -> None:
-    """End the host of every session of a home, also one too busy to answer or just being started again."""
+    """End the host of every session of a home, also one too busy to answer or just being started again, and its shells."""
     for record in Store(home).records():
         for process in _hosting(record):
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.terminate()
         wait_until(lambda: not _hosting(record), 30, f"the end of {record.session}'s host")  # noqa: B023  (called at once)
+        for process in _recording(record):  # a recorder outlives its host, which the next one finds again
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
 
 
 def _hosting(record: Record) -> list[psutil.Process]:
@@ -34,3 +37,12 @@ def _hosting(record: Record) -> list[psutil.Process]:
         if str(record.folder) in words and {"sessions.host", "sessions.host.supervisor"} & set(words):
             found.append(process)
     return sorted(found, key=lambda process: "sessions.host" in process.info["cmdline"])
+
+
+def _recording(record: Record) -> list[psutil.Process]:
+    return [
+        process
+        for process in psutil.process_iter(["cmdline"])
+        if "sessions.recording.recorder" in (words := process.info["cmdline"] or ())
+        and any(word.startswith(f"{record.recordings}/") for word in words)
+    ]
