@@ -57,6 +57,7 @@ class Plan(msgspec.Struct, frozen=True):
     policy: SessionPolicy
     wish: Wish
     machine: Machine
+    work_tree: Path
 
 
 def plan(wish: Wish, store: Store) -> Plan:
@@ -77,10 +78,11 @@ def plan(wish: Wish, store: Store) -> Plan:
     require(found.spec, profile, machine)
     if wish.work_tree is not None:
         require_empty(wish.work_tree)
-    _require_apart(wish.work_tree or _new_work_tree(found.spec.slug), store)
+    work_tree = wish.work_tree or _new_work_tree(found.spec.slug)
+    _require_apart(work_tree, store)
     budget = wish.budget_ms or round(found.spec.profile(profile).hours * 3_600_000)
     policy = msgspec.structs.replace(wish.policy or SessionPolicy(budget_ms=budget), budget_ms=budget)
-    return Plan(found, profile, policy, wish, machine)
+    return Plan(found, profile, policy, wish, machine, work_tree)
 
 
 def is_prepared(planned: Plan, home: Path) -> bool:
@@ -129,7 +131,6 @@ def open_planned(planned: Plan, store: Store) -> Record:
     folders = assets.folders_for(found.spec, planned.profile, store.home)
     gpus = tuple(gpu.name for gpu in planned.machine.gpus)
     label = hardware_for(found.spec.profile(planned.profile), gpus, planned.machine.cpus)
-    work_tree = wish.work_tree or _new_work_tree(found.spec.slug)
     starter = invoke(Action.STARTER, found.spec.slug, planned.profile, home=store.home, folder=found.outside)
     opening = Opening(
         environment=found.spec,
@@ -137,7 +138,7 @@ def open_planned(planned: Plan, store: Store) -> Record:
         policy=planned.policy,
         participant=wish.participant,
         participant_kind=wish.kind,
-        work_tree=work_tree,
+        work_tree=planned.work_tree,
         isolation=wish.isolation,
         hardware=find_hardware(label, gpus),
         brief=read_brief(found),

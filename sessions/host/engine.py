@@ -311,7 +311,7 @@ class Engine:
             raise Refusal(f"cannot resume: the session is {self.state.phase}, not paused")
         if pause.reason is PauseReason.SCORING:
             raise Refusal("cannot resume: the clock stands while the score is computed and goes on by itself")
-        if not proctor and pause.by.startswith("proctor"):
+        if not proctor and pause.is_proctors:
             raise Refusal(f"cannot resume: {pause.by} stopped the clock and lets it run again")
         self.journal.append(ClockResumed(), by)
 

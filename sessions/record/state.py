@@ -82,6 +82,11 @@ class Pause(Frozen, frozen=True):
     began: Instant
     ended: Instant | None = None
 
+    @property
+    def is_proctors(self) -> bool:
+        """Whether a proctor stopped the clock, so that only one lets it run again."""
+        return self.by.startswith("proctor")
+
     def milliseconds(self, now: Instant) -> int:
         return (self.ended or now).milliseconds_since(self.began)
 

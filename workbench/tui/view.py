@@ -71,7 +71,7 @@ class View(msgspec.Struct, frozen=True):
         pause = self.state.pause
         if pause is None or not self.can_act:
             return False
-        return pause.reason is not PauseReason.SCORING and not pause.by.startswith("proctor")
+        return pause.reason is not PauseReason.SCORING and not pause.is_proctors
 
     @property
     def unread(self) -> ProctorMessage | None:

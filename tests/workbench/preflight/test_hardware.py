@@ -62,8 +62,9 @@ def opened_on(
 
     monkeypatch.setattr("workbench.preflight.invoking.invoke", lambda *_, **__: {})
     monkeypatch.setattr("sessions.clients.hosting.start_host", no_host)
-    wish = launch.Wish(slug, work_tree=folder / "work", isolation=Isolation.NONE)
-    planned = launch.Plan(registry.find(slug), profile, SessionPolicy(budget_ms=60_000), wish, machine)
+    wish = launch.Wish(slug, isolation=Isolation.NONE)
+    policy = SessionPolicy(budget_ms=60_000)
+    planned = launch.Plan(registry.find(slug), profile, policy, wish, machine, folder / "work")
     record = launch.open_planned(planned, Store(folder / "home"))
     body = read_log(record.log).events[0].body
     assert isinstance(body, SessionOpened)
