@@ -15,7 +15,7 @@ from environments.worker.owners import PREFIX, is_orphaned, owned_name
 
 _V1_CONTROLLERS = ("memory", "pids", "cpu")
 _CPU_PERIOD = 100_000
-_FREEZE_PAUSE = 0.0002
+FREEZE_PAUSE = 0.0002
 
 
 @dataclass
@@ -98,7 +98,7 @@ class ControlGroup:
             if time.monotonic() > deadline:
                 self.thaw()
                 return False
-            time.sleep(_FREEZE_PAUSE)
+            time.sleep(FREEZE_PAUSE)
         return True
 
     def thaw(self) -> None:

@@ -11,10 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
-from environments.worker.control import ControlGroup
+from environments.worker.control import FREEZE_PAUSE, ControlGroup
 
 _PR_SET_CHILD_SUBREAPER = 36
-_FREEZE_PAUSE = 0.0002
 
 
 class Tree:
@@ -66,7 +65,7 @@ class Tree:
         if self._group.freeze(seconds):
             # One that was thawed a moment ago may be on its way back into the freezer, without having run its own code.
             while any("R" in _thread_states(pid) for pid in self.look()) and time.monotonic() < deadline:
-                time.sleep(_FREEZE_PAUSE)
+                time.sleep(FREEZE_PAUSE)
             return True
         before: set[int] | None = None
         while True:

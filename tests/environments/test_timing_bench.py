@@ -27,7 +27,6 @@ from environments.kit.timing.cases import Fault
 from environments.kit.timing.host_bench import HostBench
 from environments.kit.timing.outcome import FASTER_THAN_COPY
 from environments.worker import Answered, Mount, WorkerJob, WorkerLimits, WorkerUnavailable, open_worker
-from tests.waiting import wait_until
 
 ENTRY = """
 from environments.kit.timing.serve import Server
@@ -198,9 +197,7 @@ def test_a_frozen_worker_computes_nothing(bench: HostBench, job: Callable[[str],
             worker.ask({"do": do, "layout": bench.layout.as_json(), "device": "cpu"}, {})
         for _ in range(10):
             worker.freeze()
-            wait_until(
-                lambda: not busy_children()
-            )  # a thread that counts as frozen may still be about to sleep
+            assert busy_children() == set()
             used = used_by_children()
             sum(range(2_000_000))
             assert used_by_children() == used
