@@ -201,7 +201,9 @@ def survey(session: str | None, given: tuple[str, ...]) -> None:
     """Answer the questions after a session."""
     record = meant(session)
     if is_closed(record):
-        raise Stop(f"session {record.session} is closed: its questions were answered or left out", Exit.REFUSED)
+        raise Stop(
+            f"session {record.session} is closed: its questions were answered or left out", Exit.REFUSED
+        )
     answers = dict(_split(pair) for pair in given) or _asked(record)
     ask(record, "survey", answers=answers)
     click.echo("thank you; the session is closed once its last score is in", err=True)
