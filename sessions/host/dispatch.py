@@ -111,6 +111,7 @@ class Dispatcher:
         return row
 
     async def _cancel_score(self, number: int) -> Result:
+        number = _convert(number, int, "number")
         self._engine.cancel_score(number)
         await self._engine.recorded(number)
         return self._row(number)
@@ -136,7 +137,7 @@ class Dispatcher:
         return await self._status()
 
     async def _acknowledge(self, number: int) -> Result:
-        self._engine.acknowledge(number, self._by)
+        self._engine.acknowledge(_convert(number, int, "number"), self._by)
         return {}
 
     async def _diff(self, old: int, new: int) -> Result:
@@ -167,7 +168,9 @@ class Dispatcher:
         return await self._status()
 
     async def _correct(self, seq: int, what: str, why: str, by: str) -> Result:
-        self._proctoring.correct(_convert(seq, int, "seq"), what, why, self._proctor_name(by))
+        self._proctoring.correct(
+            _convert(seq, int, "seq"), _text(what, "what"), _text(why, "why"), self._proctor_name(by)
+        )
         return {}
 
     async def _message(self, text: str, by: str) -> Result:
@@ -179,7 +182,7 @@ class Dispatcher:
 
     async def _force_pause(self, by: str, reason: str = "proctor", note: str = "") -> Result:
         who = self._proctor_name(by)
-        await self._engine.spawn(self._engine.pause(_reason(reason), note, who, proctor=True))
+        await self._engine.spawn(self._engine.pause(_reason(reason), _text(note, "note"), who, proctor=True))
         return await self._status()
 
     async def _force_resume(self, by: str) -> Result:

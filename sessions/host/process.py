@@ -24,7 +24,7 @@ from sessions.host.shells import Shells
 from sessions.host.snapshotting import Snapshotter
 from sessions.host.wiring import Wiring
 from sessions.record.clock import Clock, SystemClock
-from sessions.record.events import ActivitySeen, Light, Part, SnapshotReason
+from sessions.record.events import ActivitySeen, EventUnreadable, Light, Part, SnapshotReason
 from sessions.record.log import Journal
 from sessions.record.state import Phase
 from sessions.record.store import Record, make_runtime_folders
@@ -135,7 +135,7 @@ class Host:
         while True:
             try:
                 self._tick()
-            except OSError as error:
+            except (OSError, EventUnreadable) as error:
                 self._tell_the_log_is_stuck(error)
             await asyncio.sleep(TICK_SECONDS)
 
@@ -151,7 +151,7 @@ class Host:
         if self.engine.state.phase is Phase.FINISHING:
             self.commands.kill_all()
 
-    def _tell_the_log_is_stuck(self, error: OSError) -> None:
+    def _tell_the_log_is_stuck(self, error: Exception) -> None:
         for server in self._servers.values():
             server.alarm(f"the record cannot be written: {error}")
 

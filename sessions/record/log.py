@@ -150,10 +150,11 @@ class Journal:
         return lambda: self._subscribers.remove(subscriber)
 
     def append(self, body: Body, by: str = "host") -> Event:
-        """Write one event and return it.
+        """Write one event and return it, as its line will be read.
 
         Raises:
             EventImpossible: the event cannot happen now; nothing is written.
+            EventUnreadable: its line could not be read again; nothing is written.
             OSError: the disk refused; nothing is told to anyone and the state is as before.
         """
         now = self._clock.now()
@@ -161,6 +162,9 @@ class Journal:
         state = apply(self._state, event)
         event = replace(event, elapsed=state.elapsed_ms(now))
         line = encode(event)
+        readable = decode(line)
+        if readable != event:
+            event, state = readable, apply(self._state, readable)
         self._write(line + b"\n")
         self._state = state
         self._lines.append(line)

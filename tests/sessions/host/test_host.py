@@ -134,6 +134,20 @@ def test_a_bad_request_gets_a_clear_answer_and_harms_nothing(
     assert session.ask("status")["phase"] == "ready"
 
 
+def test_ill_typed_figures_and_words_never_reach_the_log(session: Live) -> None:
+    with Client(session.record.proctor_socket) as client:
+        client.request("message", text="hello", by="ann")
+        for method, parameters in (
+            ("acknowledge", {"number": True}),
+            ("correct", {"seq": 0, "what": ["x"], "why": "because", "by": "ann"}),
+            ("force_pause", {"note": {}, "by": "ann"}),
+        ):
+            with pytest.raises(Refusal) as refused:
+                client.request(method, **parameters)
+            assert refused.value.fault is Fault.BAD_PARAMETERS
+    assert len(session.events()) > 1
+
+
 def test_what_a_client_asked_for_goes_on_when_it_leaves(session: Live) -> None:
     session.begin()
     with socket.socket(socket.AF_UNIX) as raw:

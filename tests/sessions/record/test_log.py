@@ -4,7 +4,17 @@ from pathlib import Path
 import pytest
 
 from sessions.record.clock import ManualClock
-from sessions.record.events import ClockStarted, NoteWritten, ScoreRequested
+from sessions.record.events import (
+    Body,
+    ClockStarted,
+    CorrectionMade,
+    EventUnreadable,
+    MessageAcknowledged,
+    MessageSent,
+    NoteWritten,
+    ScoreRequested,
+    UsageReported,
+)
 from sessions.record.fold import EventImpossible, fold
 from sessions.record.log import Journal, LogDamaged, read_log
 from tests.sessions.builders import journal_at, opened
@@ -59,6 +69,38 @@ def test_an_impossible_event_is_refused_and_nothing_is_written(journal: Journal,
     with pytest.raises(EventImpossible, match="where 0 is next"):
         journal.append(ScoreRequested(7))
     assert log_of(tmp_path).read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        MessageAcknowledged(True),
+        CorrectionMade(1, ["x"], "because"),  # type: ignore[arg-type]
+        NoteWritten({"text": "x"}),  # type: ignore[arg-type]
+        NoteWritten(None),  # type: ignore[arg-type]
+        UsageReported("m", 1.5, 2),  # type: ignore[arg-type]
+    ],
+)
+def test_a_line_that_could_not_be_read_again_is_refused_and_nothing_is_written(
+    journal: Journal, tmp_path: Path, body: Body
+) -> None:
+    journal.append(MessageSent(1, "hello"), "proctor ann")
+    before, state = log_of(tmp_path).read_bytes(), journal.state
+    with pytest.raises(EventUnreadable, match="Expected"):
+        journal.append(body)
+    assert log_of(tmp_path).read_bytes() == before
+    assert journal.state is state
+    journal.append(NoteWritten("goes on"))
+    assert fold(read_log(log_of(tmp_path)).events) == journal.state
+
+
+def test_the_live_state_holds_what_the_line_holds_even_where_a_body_says_more(
+    journal: Journal, tmp_path: Path
+) -> None:
+    dollars = UsageReported("m", 1, 2, dollars=float("nan"))
+    event = journal.append(dollars, "agent")
+    assert event.body == UsageReported("m", 1, 2, dollars=None)
+    assert fold(read_log(log_of(tmp_path)).events) == journal.state
 
 
 def test_a_full_disk_leaves_log_and_state_as_they_were(
