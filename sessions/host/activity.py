@@ -1,5 +1,6 @@
 """What changed in a working tree and when: hints from the kernel at once, and a look every minute that misses nothing."""
 
+import errno
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -24,6 +25,8 @@ _LATE_SECONDS = 2.0
 """How long a hint may be on its way; watchdog holds moves back for half a second."""
 _FOLDERS_A_WALK_MISSES = 0.9
 """Below this share of watched folders the watcher does not cover the tree."""
+_LIMITS = {errno.ENOSPC: "max_user_watches", errno.EMFILE: "max_user_instances"}
+"""The kernel's settings behind a refusal; some releases of watchdog refuse where others watch a part."""
 
 
 class ActivityBatch(msgspec.Struct, frozen=True):
@@ -198,9 +201,7 @@ class ActivityWatch:
             self._hinting = True
             self._trouble("hints", None)
         except (OSError, RuntimeError, ImportError) as error:
-            self._trouble(
-                "hints", f"no watcher ({error}); changes are found by looking every {self._every:g} s"
-            )
+            self._trouble("hints", _no_watcher(error, self._every))
 
     def _stop_hints(self) -> None:
         if self._hinting and self._hints is not None:
@@ -239,6 +240,12 @@ class ActivityWatch:
                 self._troubles.pop(key, None)
             else:
                 self._troubles[key] = text
+
+
+def _no_watcher(error: Exception, every_seconds: float) -> str:
+    limit = _LIMITS.get(error.errno or 0) if isinstance(error, OSError) else None
+    remedy = f"; to be told at once, raise fs.inotify.{limit} (sysctl)" if limit else ""
+    return f"no watcher ({error}); changes are found by looking every {every_seconds:g} s{remedy}"
 
 
 def differences(

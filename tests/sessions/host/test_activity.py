@@ -172,6 +172,7 @@ def test_a_watcher_that_cannot_start_is_said_and_looking_goes_on(work: Path) -> 
     assert batch is not None
     assert batch.degraded
     assert "limit reached" in batch.reason
+    assert "raise fs.inotify.max_user_watches" in batch.reason
     fill(work, {"a": "1"})
     watch.look()
     assert counts(watch.drain()) == (1, 0, 0)
