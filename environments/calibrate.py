@@ -7,7 +7,8 @@ import secrets
 import shutil
 import statistics
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -17,6 +18,7 @@ from environments import assets, calls
 from environments.contract import (
     Anchors,
     EnvironmentFault,
+    GatewayAccess,
     Profile,
     Progress,
     ReportProgress,
@@ -42,12 +44,20 @@ class Workshop:
     profile_name: str
     home: Path
     passphrase: str
+    lend: Callable[[], AbstractContextManager[GatewayAccess | None]] = nullcontext
+    """Lends one scoring a way to a model, where the profile has a gateway."""
 
     @property
     def profile(self) -> Profile:
         return self.found.spec.profile(self.profile_name)
 
-    def request(self, action: Action, root: Path | None = None, scratch: Path | None = None) -> InvokeRequest:
+    def request(
+        self,
+        action: Action,
+        root: Path | None = None,
+        scratch: Path | None = None,
+        gateway: GatewayAccess | None = None,
+    ) -> InvokeRequest:
         return InvokeRequest(
             action=action,
             slug=self.found.spec.slug,
@@ -58,6 +68,7 @@ class Workshop:
             scratch=scratch,
             seed=secrets.randbits(31),
             passphrase=self.passphrase,
+            gateway=gateway,
         )
 
 
@@ -212,7 +223,7 @@ def _valid_raw(workshop: Workshop, tree: Path, name: str) -> float:
 
 
 def _score(workshop: Workshop, tree: Path) -> ScoreReport:
-    with tempfile.TemporaryDirectory(prefix="rebench-calibrate-") as scratch:
-        request = workshop.request(Action.SCORE, tree, Path(scratch))
+    with tempfile.TemporaryDirectory(prefix="rebench-calibrate-") as scratch, workshop.lend() as gateway:
+        request = workshop.request(Action.SCORE, tree, Path(scratch), gateway)
         limit = workshop.profile.limits.score_seconds + _QUEUE_SECONDS
         return calls.score(request, lambda _progress: None, limit)

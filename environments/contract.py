@@ -145,17 +145,41 @@ class Price(Value, frozen=True, forbid_unknown_fields=True):
     input: float
     output: float
 
+    def __post_init__(self) -> None:
+        for name in ("input", "output"):
+            price = getattr(self, name)
+            if not (math.isfinite(price) and price >= 0):
+                raise ValueError(f"the price {name} = {price!r} is no amount of money: a cap could not hold")
 
-class ModelBudget(Value, frozen=True, forbid_unknown_fields=True):
-    """Which models an environment's sessions may ask through the gateway, and how much of them."""
 
-    models: dict[str, Price]
-    """The only models that answer, with their prices."""
+class Allowance(Value, frozen=True, forbid_unknown_fields=True):
+    """The most that model calls may take; None is without limit."""
+
     calls: int | None = None
     tokens: int | None = None
     dollars: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("calls", "tokens", "dollars"):
+            limit = getattr(self, name)
+            if limit is not None and not (math.isfinite(limit) and limit >= 0):
+                raise ValueError(f"the limit {name} = {limit!r} is no amount: a cap could not hold")
+
+
+class ModelBudget(Allowance, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Which models an environment's sessions may ask through the gateway, and how much of them.
+
+    The limits are the participant's own, and everybody's where `scoring` is not given.
+    """
+
+    models: dict[str, Price]
+    """The only models that answer, with their prices."""
     largest_answer: int = 4096
     """Tokens one completion may have; reserved before the call is made."""
+    scoring: Allowance | None = None
+    """What each scoring may take, apart from what the participant takes."""
+    own_model: bool = False
+    """Whether the environment brings a model (`ServesModel`), which answers where the operator names no service."""
 
 
 class Profile(Value, frozen=True, forbid_unknown_fields=True):
@@ -249,6 +273,8 @@ class GatewayAccess(Value, frozen=True, forbid_unknown_fields=True):
     socket: Path
     """HTTP in the OpenAI protocol on this Unix socket; its folder may be mounted into a worker."""
     key: str
+    own_model: bool = False
+    """Whether the environment's own model answers, not a service that the operator named."""
 
 
 class Submission(Value, frozen=True, forbid_unknown_fields=True):
@@ -330,6 +356,28 @@ class PrepareRequest(Value, frozen=True, forbid_unknown_fields=True):
     profile: Profile
     assets: AssetFolders
     passphrase: str
+
+
+class ModelRefused(Exception):
+    """An environment's own model cannot answer such a request; says why and what to do."""
+
+
+class Model(Protocol):
+    """A model that an environment brings; `environments.serve` puts it behind a session's gateway."""
+
+    async def answer(self, path: str, request: dict[str, Any]) -> dict[str, Any]:
+        """Return the body of a response in the OpenAI protocol; `path` is `chat/completions` or `completions`.
+
+        Raises:
+            ModelRefused: told to the caller as a bad request.
+        """
+
+
+class ServesModel(Protocol):
+    """What an environment offers besides, where a profile's gateway has `own_model`."""
+
+    def model(self, request: PrepareRequest) -> Model:
+        """Return the profile's model, from what `prepare` left."""
 
 
 class Environment(Protocol):

@@ -7,7 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from environments.contract import AssetFolders, ScoreStatus
+from environments.contract import AssetFolders, GatewayAccess, ScoreStatus
 from sessions.host.scoring import GRACE_SECONDS, Call, OnProgress, Scorer
 from sessions.record.events import Rescored, SessionOpened
 from sessions.record.state import ScoreRow
@@ -23,6 +23,7 @@ async def rescore(
     assets: AssetFolders,
     *,
     environment_folder: Path | None = None,
+    gateway: GatewayAccess | None = None,
     on_progress: OnProgress = lambda _: None,
 ) -> Rescored:
     """Score the snapshot behind `row` again with this machine's assets; returns what to add to the review.
@@ -39,7 +40,7 @@ async def rescore(
         root, scratch, logs = (folder / name for name in ("snapshot", "scratch", "logs"))
         scratch.mkdir()
         await asyncio.to_thread(SnapshotStore(record.folder).checkout, row.commit, root)
-        call = Call.on_snapshot("score", opened, root, scratch, assets, environment_folder)
+        call = Call.on_snapshot("score", opened, root, scratch, assets, environment_folder, gateway)
         answer = await scorer.run(call, logs, limits.score_seconds + GRACE_SECONDS, on_progress)
     finally:
         await asyncio.to_thread(remove_checkout, folder)

@@ -10,6 +10,7 @@ import msgspec
 
 from sessions.gateway.meter import Reservation, Spent
 from sessions.record.clock import Clock
+from sessions.record.events import SESSION_ACCOUNT
 
 
 class CallBegan(msgspec.Struct, frozen=True, tag="began"):
@@ -19,6 +20,8 @@ class CallBegan(msgspec.Struct, frozen=True, tag="began"):
     path: str
     request: dict[str, Any]
     worst: Spent
+    account: str = SESSION_ACCOUNT
+    """Whose budget pays: the session's, or one scoring's own."""
 
 
 class CallEnded(msgspec.Struct, frozen=True, tag="ended"):
@@ -44,9 +47,16 @@ class CallLog:
         if data and not data.endswith(b"\n"):
             os.write(self._descriptor, b"\n")
 
-    def began(self, reservation: Reservation, caller: str, path: str, request: dict[str, Any]) -> None:
+    def began(
+        self,
+        reservation: Reservation,
+        caller: str,
+        path: str,
+        request: dict[str, Any],
+        account: str = SESSION_ACCOUNT,
+    ) -> None:
         at = self._clock.now().at
-        self._write(CallBegan(reservation.number, at, caller, path, request, reservation.worst))
+        self._write(CallBegan(reservation.number, at, caller, path, request, reservation.worst, account))
 
     def ended(self, number: int, status: int, response: dict[str, Any], cost: Spent) -> None:
         self._write(CallEnded(number, self._clock.now().at, status, response, cost))
@@ -71,11 +81,16 @@ def read_calls(path: Path) -> list[Line]:
 
 
 def spent_so_far(lines: list[Line]) -> tuple[Spent, int]:
-    """Return what the calls cost and the next number; a call without an end costs its worst."""
+    """Return what the shared account's calls cost and the next number; a call without an end costs its worst."""
+    following = max((line.number for line in lines), default=-1) + 1
     costs: dict[int, Spent] = {}
     for line in lines:
-        costs[line.number] = line.worst if isinstance(line, CallBegan) else line.cost
+        if isinstance(line, CallEnded):
+            if line.number in costs:
+                costs[line.number] = line.cost
+        elif line.account == SESSION_ACCOUNT:
+            costs[line.number] = line.worst
     total = Spent()
     for cost in costs.values():
         total = total.plus(cost)
-    return total, max(costs, default=-1) + 1
+    return total, following

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from environments.contract import ModelBudget
+from environments.contract import Allowance, ModelBudget
 
 
 class BudgetSpent(Exception):
@@ -37,13 +39,26 @@ class Reservation(msgspec.Struct, frozen=True):
 
 
 class Meter:
-    """Keeps a session within its budget, calls in flight included."""
+    """Keeps one account within its limits, calls in flight included.
 
-    def __init__(self, budget: ModelBudget, spent: Spent | None = None, first: int = 0) -> None:
+    Args:
+        limits: this account's; the budget's own where they are not given.
+        numbers: of the calls, where several accounts share a log.
+    """
+
+    def __init__(
+        self,
+        budget: ModelBudget,
+        spent: Spent | None = None,
+        *,
+        limits: Allowance | None = None,
+        numbers: Iterator[int] | None = None,
+    ) -> None:
         self.budget = budget
+        self.limits = limits or budget
         self.spent = spent or Spent()
         self._reserved = Spent()
-        self._next = first
+        self._numbers = numbers or itertools.count()
 
     def reserve(self, request: dict[str, Any]) -> Reservation:
         """Set the worst case of `request` aside.
@@ -60,13 +75,12 @@ class Meter:
         worst = Spent(1, asked + answer, self.dollars(model, asked, answer))
         self._require_room(worst)
         self._reserved = self._reserved.plus(worst)
-        self._next += 1
-        return Reservation(self._next - 1, model, worst)
+        return Reservation(next(self._numbers), model, worst)
 
     def _require_room(self, worst: Spent) -> None:
         after = self.spent.plus(self._reserved).plus(worst)
         for name in ("calls", "tokens", "dollars"):
-            limit = getattr(self.budget, name)
+            limit = getattr(self.limits, name)
             if limit is not None and getattr(after, name) > limit:
                 left = limit - getattr(self.spent.plus(self._reserved), name)
                 raise BudgetSpent(
@@ -74,12 +88,12 @@ class Meter:
                     f"{getattr(worst, name):g} and {left:g} are left; ask for fewer tokens or completions"
                 )
 
-    def settle(self, reservation: Reservation, usage: dict[str, Any] | None) -> Spent:
+    def settle(self, reservation: Reservation, usage: tuple[int, int] | None) -> Spent:
         """Replace a reservation by what the call cost: its worst where nobody says."""
         self._reserved = self._reserved.minus(reservation.worst)
         cost = reservation.worst
         if usage is not None:
-            asked, answered = int(usage["prompt_tokens"]), int(usage["completion_tokens"])
+            asked, answered = usage
             cost = Spent(1, asked + answered, self.dollars(reservation.model, asked, answered))
         self.spent = self.spent.plus(cost)
         return cost

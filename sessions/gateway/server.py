@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import hmac
+import itertools
 import secrets
 import socket
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from environments.contract import ModelBudget
+from environments.contract import Allowance, ModelBudget
 from sessions.gateway.calls import CallLog, read_calls, spent_so_far
 from sessions.gateway.meter import BudgetSpent, Meter, Reservation, Spent, largest_answer
 from sessions.gateway.upstream import Answer, Upstream, UpstreamFailed
 from sessions.record.clock import Clock
+from sessions.record.events import SESSION_ACCOUNT
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -29,8 +32,29 @@ FIELDS = frozenset({
     "parallel_tool_calls", "reasoning_effort", "user",
 })  # fmt: skip
 """What a request may say: everything else could cost more than is reserved, as another model to fall back on."""
-OnCall = Callable[[str, int, int, float], None]
-"""Told of each answered call: model, input tokens, output tokens, dollars."""
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who holds a key, and which account pays."""
+
+    name: str
+    account: str
+    meter: Meter
+
+
+@dataclass(frozen=True)
+class Told:
+    """One answered call, as its gateway's owner hears of it."""
+
+    caller: Caller
+    model: str
+    input_tokens: int
+    output_tokens: int
+    dollars: float
+
+
+OnCall = Callable[[Told], None]
 
 
 class Gateway:
@@ -41,18 +65,28 @@ class Gateway:
     ) -> None:
         path = folder / "calls.jsonl"
         spent, following = spent_so_far(read_calls(path))
-        self.meter = Meter(budget, spent, following)
+        self._budget = budget
+        self._numbers = itertools.count(following)
+        self.meter = Meter(budget, spent, numbers=self._numbers)
+        """Of the shared account."""
         self._log = CallLog(path, clock)
         self._upstream = upstream
         self._on_call = on_call
-        self._callers: dict[str, str] = {}
+        self._callers: dict[str, Caller] = {}
         self._runner: web.AppRunner | None = None
         self.port: int | None = None
 
-    def key_for(self, caller: str, known: str | None = None) -> str:
-        """Return a bearer key under which `caller` is known in the log; `known` is one from before a restart."""
+    def key_for(self, name: str, known: str | None = None, allowance: Allowance | None = None) -> str:
+        """Return a bearer key under which `name` is known in the log; `known` is one from before a restart.
+
+        With an `allowance` the caller pays from an account of its own, which begins full.
+        """
         key = known or f"rw-{secrets.token_urlsafe(24)}"
-        self._callers[key] = caller
+        if allowance is None:
+            self._callers[key] = Caller(name, SESSION_ACCOUNT, self.meter)
+        else:
+            meter = Meter(self._budget, limits=allowance, numbers=self._numbers)
+            self._callers[key] = Caller(name, name, meter)
         return key
 
     def forget(self, key: str) -> None:
@@ -86,7 +120,7 @@ class Gateway:
     async def _models(self, request: web.Request) -> web.Response:
         if self._caller(request) is None:
             return _error(401, "invalid_api_key", "this key opens nothing here")
-        models = [{"id": name, "object": "model", "owned_by": "gateway"} for name in self.meter.budget.models]
+        models = [{"id": name, "object": "model", "owned_by": "gateway"} for name in self._budget.models]
         return _json(200, {"object": "list", "data": models})
 
     async def _complete(self, request: web.Request) -> web.Response:
@@ -94,41 +128,36 @@ class Gateway:
         if caller is None:
             return _error(401, "invalid_api_key", "this key opens nothing here")
         try:
-            wanted = _decoded(await request.read(), self.meter.budget)
-            reservation = self.meter.reserve(wanted)
+            wanted = _decoded(await request.read(), self._budget)
+            reservation = caller.meter.reserve(wanted)
         except ValueError as error:
             return _error(400, "invalid_request_error", str(error))
         except BudgetSpent as error:
             return _error(402, "insufficient_quota", str(error))
         path = request.path.removeprefix("/v1/")
-        self._log.began(reservation, caller, path, wanted)
-        answer, cost = await self._asked(reservation, path, wanted)
+        self._log.began(reservation, caller.name, path, wanted, caller.account)
+        answer, cost = await self._asked(caller.meter, reservation, path, wanted)
         self._log.ended(reservation.number, answer.status, answer.body, cost)
-        usage = answer.body.get("usage") or {}
-        self._on_call(
-            reservation.model,
-            int(usage.get("prompt_tokens", 0)),
-            int(usage.get("completion_tokens", 0)),
-            cost.dollars,
-        )
+        asked, answered = usage_of(answer.body) or (0, 0)
+        self._on_call(Told(caller, reservation.model, asked, answered, cost.dollars))
         return _json(answer.status, answer.body)
 
     async def _asked(
-        self, reservation: Reservation, path: str, wanted: dict[str, Any]
+        self, meter: Meter, reservation: Reservation, path: str, wanted: dict[str, Any]
     ) -> tuple[Answer, Spent]:
         try:
             answer = await self._upstream.complete(path, wanted)
         except UpstreamFailed as error:
             body = {"error": {"type": "upstream_error", "code": "upstream_error", "message": str(error)}}
-            return Answer(502, body), self.meter.release(reservation)
+            return Answer(502, body), meter.release(reservation)
         except BaseException:
-            self.meter.settle(reservation, None)
+            meter.settle(reservation, None)
             raise
         if answer.status != 200:
-            return answer, self.meter.release(reservation)
-        return answer, self.meter.settle(reservation, _usage(answer.body))
+            return answer, meter.release(reservation)
+        return answer, meter.settle(reservation, usage_of(answer.body))
 
-    def _caller(self, request: web.Request) -> str | None:
+    def _caller(self, request: web.Request) -> Caller | None:
         given = request.headers.get("Authorization", "").removeprefix("Bearer ")
         return next(
             (
@@ -204,12 +233,15 @@ def _more_than_text(messages: Any) -> bool:
     return any(not isinstance(part, dict) or part.get("type") not in ("text", "refusal") for part in parts)
 
 
-def _usage(body: dict[str, Any]) -> dict[str, Any] | None:
+def usage_of(body: dict[str, Any]) -> tuple[int, int] | None:
+    """Return the tokens asked and answered, or None where the service does not say it in whole numbers from 0 up."""
     usage = body.get("usage")
     if not isinstance(usage, dict):
         return None
-    known = all(isinstance(usage.get(key), int) for key in ("prompt_tokens", "completion_tokens"))
-    return usage if known else None
+    asked, answered = (usage.get(key) for key in ("prompt_tokens", "completion_tokens"))
+    if type(asked) is int and type(answered) is int and asked >= 0 and answered >= 0:
+        return asked, answered
+    return None
 
 
 def _json(status: int, body: dict[str, Any]) -> web.Response:

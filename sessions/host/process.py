@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from sessions.gateway.hosted import HostedGateway
+from sessions.gateway.service import OwnModel
 from sessions.host.activity import ActivityWatch
 from sessions.host.commands import Commands
 from sessions.host.dispatch import Dispatcher
@@ -72,7 +73,8 @@ class Host:
             for proctor in (False, True)
         }
         budget = opened.environment.profile(opened.profile).gateway
-        self._gateway = None if budget is None else HostedGateway(record, self.journal, budget)
+        own = OwnModel(opened.environment.slug, opened.profile, wiring.assets, wiring.environment_place)
+        self._gateway = None if budget is None else HostedGateway(record, self.journal, budget, own)
         scores.gateway = self._gateway
         self.engine.ending.before_closing = self._let_go
         self._telemetry = TelemetryWatch(record.telemetry, self.work_tree, self._on_sample)

@@ -157,9 +157,9 @@ class ScoreQueue:
         on_progress: OnProgress,
     ) -> Answer:
         opened = self._journal.state.opened
-        access = (
-            None if self.gateway is None else self.gateway.lend(f"{action} of snapshot {snapshot.number}")
-        )
+        # A check is free and unlimited, so no model is asked for one.
+        lends = self.gateway is not None and action == "score"
+        access = self.gateway.lend(f"score of snapshot {snapshot.number}") if self.gateway and lends else None
         async with self._checked_out(snapshot, action) as (root, scratch):
             call = Call.on_snapshot(
                 action, opened, root, scratch, self._wiring.assets, self._wiring.environment_place, access

@@ -38,8 +38,8 @@ class Call(msgspec.Struct, frozen=True):
     """`public` and `protected` folders."""
     folder: str | None = None
     """Where the environment lives, when it is not found by its slug."""
-    gateway: dict[str, str] | None = None
-    """`socket` and `key`."""
+    gateway: dict[str, str | bool] | None = None
+    """`socket`, `key` and `own_model`."""
 
     @classmethod
     def on_snapshot(
@@ -62,7 +62,9 @@ class Call(msgspec.Struct, frozen=True):
             seed=secrets.randbits(32),
             assets={"public": str(assets.public), "protected": str(assets.protected)},
             folder=None if environment_folder is None else str(environment_folder),
-            gateway=None if access is None else {"socket": str(access.socket), "key": access.key},
+            gateway=None
+            if access is None
+            else {"socket": str(access.socket), "key": access.key, "own_model": access.own_model},
         )
 
 

@@ -321,11 +321,17 @@ class CommandRun(Body, frozen=True, forbid_unknown_fields=True):
     truncated: bool
 
 
+SESSION_ACCOUNT = "session"
+"""The gateway's account that a participant pays from, and scorings without an allowance of their own."""
+
+
 class UsageReported(Body, frozen=True, forbid_unknown_fields=True):
     model: str
     input_tokens: int
     output_tokens: int
     dollars: float | None = None
+    account: str | None = None
+    """Whose budget paid, for calls through the gateway; None for what an agent says of itself."""
 
 
 class ActivitySeen(Body, frozen=True, forbid_unknown_fields=True):

@@ -44,6 +44,7 @@ from sessions.record.events import (
     WarningGiven,
 )
 from sessions.record.state import (
+    Account,
     Health,
     Note,
     Pause,
@@ -289,7 +290,20 @@ def _usage_reported(state: SessionState, event: Event, now: Instant, body: Usage
     usage = Usage(
         state.usage.input_tokens + body.input_tokens, state.usage.output_tokens + body.output_tokens, dollars
     )
-    return replace(state, usage=usage)
+    return replace(state, usage=usage, accounts=_paid(state.accounts, body))
+
+
+def _paid(accounts: dict[str, Account], body: UsageReported) -> dict[str, Account]:
+    if body.account is None:
+        return accounts
+    before = accounts.get(body.account, Account(body.account))
+    after = Account(
+        before.name,
+        before.calls + 1,
+        before.tokens + body.input_tokens + body.output_tokens,
+        before.dollars + (body.dollars or 0.0),
+    )
+    return {**accounts, body.account: after}
 
 
 def _health_changed(state: SessionState, event: Event, now: Instant, body: HealthChanged) -> SessionState:

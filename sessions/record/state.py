@@ -150,11 +150,20 @@ class Shell(Frozen, frozen=True):
 
 
 class Usage(Frozen, frozen=True):
-    """Sum of what an agent reported."""
+    """Sum of what an agent reported, and of the calls through the gateway."""
 
     input_tokens: int = 0
     output_tokens: int = 0
     dollars: float | None = None
+
+
+class Account(Frozen, frozen=True):
+    """What one account has paid for calls through the gateway."""
+
+    name: str
+    calls: int = 0
+    tokens: int = 0
+    dollars: float = 0.0
 
 
 class SessionState(Frozen, frozen=True):
@@ -188,6 +197,8 @@ class SessionState(Frozen, frozen=True):
     recording_gaps: int = 0
     commands: int = 0
     usage: Usage = Usage()
+    accounts: dict[str, Account] = {}
+    """The gateway's accounts in the order of their first calls."""
     survey: dict[str, str] | None = None
     submitted_at: str | None = None
     deadline_at: str | None = None

@@ -6,8 +6,10 @@ from typing import Any
 
 import msgspec
 
+from environments.contract import Allowance
 from sessions.record.clock import Instant
-from sessions.record.state import ScoreRow, SessionState
+from sessions.record.events import SESSION_ACCOUNT
+from sessions.record.state import Account, ScoreRow, SessionState
 from sessions.record.visibility import participant_row
 
 
@@ -34,6 +36,7 @@ def summarise(state: SessionState, now: Instant, *, proctor: bool = False) -> di
         "anchors": None if state.scores_hidden and not proctor else msgspec.to_builtins(state.anchors),
         "scores_hidden": state.scores_hidden,
         **scores(state, proctor=proctor),
+        "models": models(state),
         "isolation": opened.isolation.level.value,
         "health": {
             part.value: {"light": health.light.value, "reason": health.reason}
@@ -60,6 +63,29 @@ def scores(state: SessionState, *, proctor: bool = False) -> dict[str, Any]:
         **{name: None if row is None else msgspec.to_builtins(row) for name, row in shown.items()},
         "score_calls": sum(row.number > 0 for row in state.scores),
         "pending": [msgspec.to_builtins(row) for row in state.pending],
+    }
+
+
+def models(state: SessionState) -> dict[str, Any] | None:
+    """Return the models that a session may ask, with what the participant and the latest scoring have spent of how much."""
+    opened = state.opened
+    budget = opened.environment.profile(opened.profile).gateway
+    if budget is None:
+        return None
+    own = state.accounts.get(SESSION_ACCOUNT, Account(SESSION_ACCOUNT))
+    scorings = [account for account in state.accounts.values() if account.name != SESSION_ACCOUNT]
+    return {
+        "names": list(budget.models),
+        "participant": _spent(own, budget),
+        "scoring": _spent(scorings[-1], budget.scoring) if scorings and budget.scoring else None,
+    }
+
+
+def _spent(account: Account, limits: Allowance) -> dict[str, Any]:
+    return {
+        "account": account.name,
+        "spent": {name: getattr(account, name) for name in ("calls", "tokens", "dollars")},
+        "limits": {name: getattr(limits, name) for name in ("calls", "tokens", "dollars")},
     }
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,14 +27,25 @@ if TYPE_CHECKING:
     from environments.contract import Anchors
 
 
-def _workshop(environment: str, profile: str | None, folders: tuple[Path, ...]) -> Workshop:
+@contextmanager
+def _workshop(environment: str, profile: str | None, folders: tuple[Path, ...]) -> Iterator[Workshop]:
+    from environments.assets import folders_for
     from environments.calibrate import Workshop
     from environments.sealing import passphrase_from
     from workbench.preflight.environment import chosen
 
     home = home_folder()
     found, name = chosen(environment, profile, folders, home)
-    return Workshop(found, name, home, passphrase_from(os.environ))
+    workshop = Workshop(found, name, home, passphrase_from(os.environ))
+    if (budget := workshop.profile.gateway) is None:
+        yield workshop
+        return
+    from sessions.gateway.lent import lent_gateway
+    from sessions.gateway.service import OwnModel
+
+    own = OwnModel(found.spec.slug, name, folders_for(found.spec, name, home), found.outside)
+    with lent_gateway(budget, own) as gateway:
+        yield replace(workshop, lend=gateway.lend)
 
 
 @click.command(
@@ -68,8 +82,10 @@ def calibrate(
     from environments.calibrate import measure
     from workbench.preflight.hardware import hardware_here
 
-    workshop = _workshop(environment, profile, environment_folders)
-    with shown_progress(f"calibrating {workshop.found.spec.slug} ({workshop.profile_name})") as show:
+    with (
+        _workshop(environment, profile, environment_folders) as workshop,
+        shown_progress(f"calibrating {workshop.found.spec.slug} ({workshop.profile_name})") as show,
+    ):
         anchors = measure(
             workshop,
             repeats=repeats,
@@ -105,8 +121,10 @@ def prove(
     from environments.calibrate import check_environment
     from workbench.preflight.hardware import hardware_here
 
-    workshop = _workshop(environment, profile, environment_folders)
-    with shown_progress(f"proving {workshop.found.spec.slug} ({workshop.profile_name})") as show:
+    with (
+        _workshop(environment, profile, environment_folders) as workshop,
+        shown_progress(f"proving {workshop.found.spec.slug} ({workshop.profile_name})") as show,
+    ):
         result = check_environment(
             workshop,
             hardware=hardware_here(workshop.profile),

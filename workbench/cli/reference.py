@@ -63,6 +63,7 @@ VARIABLES = {
     "REBENCH_RECORDING": "set in a recorded shell: its session and the number of its recording, as SESSION/NUMBER",
     "REBENCH_GATEWAY_URL": "a hosted model service for environments with a gateway; read by the host alone",
     "REBENCH_GATEWAY_KEY": "the key of that service; never reaches a submission",
+    "REBENCH_GATEWAY_MODEL": "what that service calls the model, where it is not what the environment calls it",
     "REBENCH_WORKBENCH_KEY": "passphrase of sealed archives, see [proctor.md](proctor.md)",
     "REBENCH_WORKBENCH_KEY_FILE": "a file that holds it",
 }

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import getpass
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
+from environments.contract import AssetFolders, GatewayAccess
+from sessions.record.events import SessionOpened
 from sessions.record.store import Record, Store
 from workbench.cli.command import Command
 from workbench.cli.exits import Exit, Stop
@@ -117,6 +121,22 @@ def rescore(
     click.echo(table(("score", "then", "now", "status", "message"), cells, right="then|now"))
 
 
+@contextmanager
+def _lent(
+    opened: SessionOpened, folders: AssetFolders, environment_folder: Path | None
+) -> Iterator[GatewayAccess | None]:
+    """Lend one scoring a way to a model, where its profile has a gateway."""
+    if (budget := opened.environment.profile(opened.profile).gateway) is None:
+        yield None
+        return
+    from sessions.gateway.lent import lent_gateway
+    from sessions.gateway.service import OwnModel
+
+    own = OwnModel(opened.environment.slug, opened.profile, folders, environment_folder)
+    with lent_gateway(budget, own) as gateway, gateway.lend() as access:
+        yield access
+
+
 async def _rescore(
     record: Record, numbers: tuple[int, ...], environment_folders: tuple[Path, ...], by: str
 ) -> list[dict[str, Any]]:
@@ -136,9 +156,16 @@ async def _rescore(
         if not 0 <= number < len(state.scores) or state.scores[number].commit is None:
             raise Stop(f"{record.session} has no score {number} with a snapshot", Exit.USAGE)
         row = state.scores[number]
-        body = await again(
-            record, state.opened, row, ProcessScorer(), folders, environment_folder=found.outside
-        )
+        with _lent(state.opened, folders, found.outside) as access:
+            body = await again(
+                record,
+                state.opened,
+                row,
+                ProcessScorer(),
+                folders,
+                environment_folder=found.outside,
+                gateway=access,
+            )
         add_review(record, body, f"reviewer {by}")
         done.append(
             {"number": number, "before": row.raw, "raw": body.raw, "status": body.status.value,

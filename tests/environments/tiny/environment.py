@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import random
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from environments.contract import (
     CheckReport,
+    Model,
+    ModelRefused,
     PrepareRequest,
     Problem,
     Progress,
@@ -80,6 +84,29 @@ class Tiny:
             masks=(submission.assets.protected,),
         )
         return _judge(run_untrusted(job, report), held_out["y"], submission.seed)
+
+    def model(self, request: PrepareRequest) -> Model:
+        return Echo(int(request.profile.settings["rows"]))
+
+
+class Echo:
+    """A model that says what was said to it, and how many rows its environment has; it dies when told to."""
+
+    def __init__(self, rows: int) -> None:
+        self._rows = rows
+
+    async def answer(self, path: str, request: dict[str, Any]) -> dict[str, Any]:
+        said = request["messages"][-1]["content"]
+        if said == "refuse":
+            raise ModelRefused("not that")
+        if said == "die":
+            os._exit(7)
+        content = f"{self._rows} {said}"
+        return {
+            "model": request["model"],
+            "choices": [{"index": 0, "message": {"role": "assistant", "content": content}}],
+            "usage": {"prompt_tokens": len(said), "completion_tokens": len(content)},
+        }
 
 
 def _judge(outcome: Answered | Failed, truth: list[float], seed: int) -> ScoreReport:

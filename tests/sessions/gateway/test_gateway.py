@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from environments.contract import ModelBudget, Price
+from environments.contract import Allowance, ModelBudget, Price
 from sessions.gateway import (
     Answer,
     BudgetSpent,
@@ -15,7 +15,8 @@ from sessions.gateway import (
     ScriptedUpstream,
     UpstreamFailed,
 )
-from sessions.gateway.calls import CallBegan, CallEnded, read_calls
+from sessions.gateway.calls import CallBegan, CallEnded, read_calls, spent_so_far
+from sessions.gateway.server import Told
 from sessions.record.clock import ManualClock
 
 aiohttp = pytest.importorskip("aiohttp")
@@ -35,10 +36,8 @@ class Bench:
     def __init__(self, folder: Path, budget: ModelBudget, reply: Reply) -> None:
         self.folder = folder
         self.upstream = ScriptedUpstream(reply)
-        self.told: list[tuple[str, int, int, float]] = []
-        self.gateway = Gateway(
-            folder / "gateway", budget, self.upstream, ManualClock(), lambda *call: self.told.append(call)
-        )
+        self.told: list[Told] = []
+        self.gateway = Gateway(folder / "gateway", budget, self.upstream, ManualClock(), self.told.append)
         self.key = self.gateway.key_for("participant")
         self.socket = folder / "gateway.sock"
 
@@ -76,7 +75,10 @@ async def test_a_call_is_passed_on_metered_told_and_logged_whole(start: Callable
     assert (status, body["choices"][0]["message"]["content"]) == (200, "hello")
     assert bench.gateway.meter.spent.tokens == 15
     assert bench.gateway.meter.spent.dollars == pytest.approx(20e-6)
-    assert bench.told == [("small", 10, 5, pytest.approx(20e-6))]
+    (told,) = bench.told
+    assert (told.model, told.input_tokens, told.output_tokens) == ("small", 10, 5)
+    assert told.dollars == pytest.approx(20e-6)
+    assert (told.caller.name, told.caller.account) == ("participant", "session")
     began, ended = read_calls(bench.folder / "gateway" / "calls.jsonl")
     assert isinstance(began, CallBegan)
     assert isinstance(ended, CallEnded)
@@ -187,6 +189,37 @@ async def test_what_was_spent_survives_a_restart_and_a_call_cut_off_costs_its_wo
     assert second.gateway.meter.spent.tokens == 15 + cut_off.worst.tokens
     assert second.gateway.meter.reserve({"model": "small"}).number == 2
     await second.gateway.close()
+
+
+async def test_a_scoring_pays_from_its_own_allowance_and_the_session_from_its_own(
+    start: Callable[..., Any], tmp_path: Path
+) -> None:
+    bench = await start(calls=1)
+    first, second = (bench.gateway.key_for(name, allowance=Allowance(calls=2)) for name in ("one", "two"))
+    statuses = [(await bench.ask(key=key))[0] for key in (first, first, first, second, bench.key, bench.key)]
+    assert statuses == [200, 200, 402, 200, 200, 402]
+    assert [told.caller.account for told in bench.told] == ["one", "one", "two", "session"]
+    lines = read_calls(tmp_path / "gateway" / "calls.jsonl")
+    assert [line.number for line in lines] == [0, 0, 1, 1, 2, 2, 3, 3]
+    spent, following = spent_so_far(lines)
+    assert (spent.calls, following) == (1, 4)
+
+
+@pytest.mark.parametrize("figure", [-5, 1.5, True, None, "many", 10**6])
+async def test_usage_that_is_no_count_costs_the_worst_case(start: Callable[..., Any], figure: object) -> None:
+    usage = {"prompt_tokens": 1, "completion_tokens": figure}
+    bench = await start(lambda _: Answer(200, {"choices": [], "usage": usage}), largest_answer=64)
+    await bench.ask()
+    assert bench.gateway.meter.spent.tokens > 64
+    assert all(told.output_tokens >= 0 for told in bench.told)
+
+
+@pytest.mark.parametrize("price", ["nan", "-1.0", "inf"])
+def test_a_price_that_is_no_amount_is_refused(price: str) -> None:
+    with pytest.raises(ValueError, match="a cap could not hold"):
+        Price(input=1.0, output=float(price))
+    with pytest.raises(ValueError, match="a cap could not hold"):
+        ModelBudget(models=PRICES, dollars=float(price))
 
 
 def test_a_meter_says_how_much_is_left() -> None:

@@ -100,6 +100,23 @@ def test_a_participant_reaches_the_model_through_the_gateway_within_the_budget(
         assert verify(session.record).sound
 
 
+def test_the_environments_own_model_answers_where_no_service_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("REBENCH_GATEWAY_URL", raising=False)
+    with live(tmp_path, environment=with_a_model(dollars=1.0, own_model=True)) as session:
+        session.begin()
+        (session.work / "ask.py").write_text(ASK)
+        assert session.ask("exec", command="python3 ask.py")["output"].splitlines()[0] == "50 hi"
+        models = session.ask("status")["models"]
+        assert models["names"] == ["small"]
+        assert models["participant"]["spent"] == {
+            "calls": 1, "tokens": 7, "dollars": pytest.approx(12e-6),
+        }  # fmt: skip
+        assert models["participant"]["limits"]["dollars"] == 1.0
+        assert models["scoring"] is None
+
+
 def test_a_gateway_without_a_service_is_red_and_says_what_to_set(tmp_path: Path) -> None:
     with live(tmp_path, environment=with_a_model()) as session:
         health = session.ask("status")["health"]["gateway"]
