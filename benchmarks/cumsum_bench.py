@@ -110,7 +110,7 @@ class Bench:
 
     def figures(self, source: Path, *, copies: bool) -> dict[str, Any]:
         """Return what the harness measures, in milliseconds; `copies` judges results as copies of the input."""
-        from environments.kit.timing import NotTimed, time_submission, worker_job
+        from environments.triton_cumsum.timing import NotTimed, time_submission, worker_job
 
         made = cumsum.make_bench(self.settings, cumsum.Keys(lengths=()), 1, self.settings.length)
         if copies:

@@ -16,12 +16,13 @@ from torch.nn import functional
 
 from environments.calibrate import Workshop
 from environments.fix_embedding import networks
-from environments.fix_embedding.checkpoint import read_checkpoint
 from environments.fix_embedding.damage import permutation, undo
 from environments.fix_embedding.environment import DAMAGED, HELPER
-from environments.fix_embedding.evaluate import Loss, draw_rows, mean_loss
+from environments.fix_embedding.evaluate import draw_rows, mean_loss
 from environments.fix_embedding.networks import Network
 from environments.fix_embedding.settings import KEYS, decode_settings
+from environments.kit.checkpoint import read_checkpoint
+from environments.kit.log_loss import Loss
 from environments.kit.tokens import read_tokens
 
 _BLOCK = 4096
@@ -46,8 +47,8 @@ class Task:
         task = networks.read_task(folders.public)
         self.large = networks.network_of(self.settings.family, task["large"])
         self.small = networks.network_of(self.settings.family, task["helper"])
-        self.damaged = read_checkpoint(folders.public, DAMAGED, self.large.layout)
-        self.helper = read_checkpoint(folders.public, HELPER, self.small.layout)
+        self.damaged = read_checkpoint(folders.public, DAMAGED, self.large.checkpoint)
+        self.helper = read_checkpoint(folders.public, HELPER, self.small.checkpoint)
         keys = KEYS.read(folders.protected)
         order = permutation(len(self.damaged[self.large.embedding]), keys.permutation_seed)
         self.true = torch.from_numpy(order).argsort()
@@ -92,7 +93,7 @@ class Task:
         return rows.float().to(self.device), own.float().to(self.device)
 
     def read_reference(self, folder: Path) -> Tensors:
-        return read_checkpoint(folder, "model.safetensors", self.large.layout)
+        return read_checkpoint(folder, "model.safetensors", self.large.checkpoint)
 
     def rightness(self, place: Tensor) -> dict[str, Any]:
         """Return how right a placement is: shares of types, of types in the text, of the text, and of what is placed."""

@@ -123,7 +123,7 @@ def cheats(bench: Bench, beside: int, only: Sequence[str], record: Record) -> No
 
     Those that may pass are timed one at a time; with `beside`, others are started meanwhile.
     """
-    from environments.kit.timing import measure
+    from environments.triton_cumsum.timing import measure
     from tests.cheats.triton_cumsum.small import promised, submissions
 
     corpus = submissions(CORPUS / ("submissions_gpu" if bench.settings.on_gpu else "submissions"))
@@ -255,7 +255,7 @@ def main() -> None:
 
         changes = dict(HOST if given.profile == "cpu" else DEVICE)
         if given.beside > 1:
-            from environments.kit.timing.bystanders import Bystanders
+            from environments.triton_cumsum.timing.bystanders import Bystanders
 
             # Those scored beside each other use the GPU on purpose.
             Bystanders.why_busy = Bystanders.why_disturbed = lambda self: None  # type: ignore[method-assign]

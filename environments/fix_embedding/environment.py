@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import shutil
 import time
 from collections.abc import Mapping
@@ -29,11 +28,12 @@ from environments.fix_embedding.settings import (
     FixSettings,
     decode_settings,
 )
+from environments.kit.log_loss import Loss, signs_of_seen_text
+from environments.kit.starter import all_present
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from environments.fix_embedding.evaluate import Loss
     from environments.fix_embedding.networks import Network
 
 HERE = Path(__file__).parent
@@ -42,8 +42,6 @@ SHIPPED = STARTER / "minigpt"
 DELIVERABLE = "model.safetensors"
 DAMAGED, HELPER, TASK = "damaged.safetensors", "helper.safetensors", "task.json"
 DATA = ("train.npy", "validation.npy", "tokenizer.json", DAMAGED, HELPER)
-SUSPICIOUS_ERRORS = 4.0
-"""Standard errors beyond which a difference between protected parts is flagged."""
 SUSPICIOUS_SHARE = 0.99
 """Of rows put back exactly; a repair cannot place those of tokens that the text never holds."""
 _PARTS = ("scoring", "control", "train", "validation")
@@ -54,8 +52,8 @@ class FixEmbedding:
 
     def prepare(self, request: PrepareRequest, report: ReportProgress) -> None:
         """Make the token files and lay out the damaged model and the helper; leave the seeds beside the protected files."""
-        from environments.fix_embedding.corpus import prepare_corpus, shipped_vocabulary
         from environments.fix_embedding.networks import LAYOUT_FILE, Layout, network_of
+        from environments.kit.token_corpus import Vocabulary, prepare_token_corpus
         from environments.kit.tokens import write_whole
 
         settings = decode_settings(request.profile.settings)
@@ -63,11 +61,15 @@ class FixEmbedding:
         folders = request.assets
         KEYS.leave(keys, folders.protected)
         if settings.family is Family.MINIGPT:
-            record = prepare_corpus(folders, settings, keys, shipped_vocabulary(), report)
+            shipped = Vocabulary.shipped("bpe4096.json")
+            record = prepare_token_corpus(
+                folders, settings, keys, lambda _train: shipped, report,
+                also_made_from=shipped.file.read_bytes(), train_sha256=settings.train_sha256,
+            )  # fmt: skip
             sizes = json.loads((HERE.parent / "kit" / "minigpt" / "config.json").read_text(encoding="utf-8"))
             task: dict[str, Any] = {name: sizes[name]["sizes"] for name in ("large", "helper")}
             for name in (DAMAGED, HELPER):
-                shutil.copyfile(_existing(SHIPPED / name), folders.public / name)
+                shutil.copyfile(SHIPPED / name, folders.public / name)
         else:
             from environments.fix_embedding.pretrained import prepare_pretrained
 
@@ -88,19 +90,17 @@ class FixEmbedding:
         }
         files[DELIVERABLE] = public / DAMAGED
         files |= {f"data/{name}": public / name for name in DATA}
-        for path in files.values():
-            _existing(path)
-        return files
+        return all_present(files, "fix_embedding", request)
 
     def check(self, submission: Submission) -> CheckReport:
         """Read the checkpoint and compare it with the layout; computes no loss."""
-        from environments.fix_embedding.checkpoint import CheckpointRefused, read_arrays
-        from environments.fix_embedding.networks import read_layout
+        from environments.fix_embedding.networks import read_layout, wanted_of
+        from environments.kit.checkpoint import CheckpointRefused, read_arrays
 
         settings, assets = decode_settings(submission.profile.settings), submission.assets
         layout = read_layout(settings.family, assets.public, assets.protected)
         try:
-            tensors = read_arrays(submission.root, DELIVERABLE, layout.tensors, layout.head)
+            tensors = read_arrays(submission.root, DELIVERABLE, wanted_of(layout.tensors, layout.head))
         except CheckpointRefused as refused:
             return CheckReport(problems=(refused.problem,))
         return CheckReport(
@@ -109,9 +109,9 @@ class FixEmbedding:
 
     def score(self, submission: Submission, report: ReportProgress) -> ScoreReport:
         """Load the checkpoint into our own network and compute its loss; no code of the participant runs."""
-        from environments.fix_embedding.checkpoint import CheckpointRefused, read_checkpoint
         from environments.fix_embedding.evaluate import EvaluationRefused, EvaluationTimedOut
         from environments.fix_embedding.networks import network_of, read_task, require_device
+        from environments.kit.checkpoint import CheckpointRefused, read_checkpoint
 
         began = time.monotonic()
         settings = decode_settings(submission.profile.settings)
@@ -119,7 +119,7 @@ class FixEmbedding:
         require_device(settings.device)
         report(Progress(stage="reading the checkpoint", fraction=0.0))
         try:
-            tensors = read_checkpoint(submission.root, DELIVERABLE, network.layout, network.head)
+            tensors = read_checkpoint(submission.root, DELIVERABLE, network.checkpoint)
         except CheckpointRefused as refused:
             return ScoreReport.rejected(ScoreStatus.INVALID, str(refused), problem=refused.problem.what)
         try:
@@ -134,12 +134,6 @@ class FixEmbedding:
             )
         details = _damage_details(network, tensors, submission) | {"seed": submission.seed}
         return _report(losses, submission, settings, details)
-
-
-def _existing(path: Path) -> Path:
-    if not path.is_file():
-        raise AssetsMissing(f"{path} is missing; run `rebench-workbench env prepare fix_embedding`")
-    return path
 
 
 def _losses(
@@ -186,11 +180,11 @@ def _losses(
 
 def _damage_details(network: Network, tensors: dict[str, Tensor], submission: Submission) -> dict[str, Any]:
     """Return what a proctor may want to know: rows put back exactly, and whether anything else was changed."""
-    from environments.fix_embedding.checkpoint import CheckpointRefused, read_checkpoint
     from environments.fix_embedding.damage import share_restored, undo
+    from environments.kit.checkpoint import CheckpointRefused, read_checkpoint
 
     try:
-        given = read_checkpoint(submission.assets.public, DAMAGED, network.layout)
+        given = read_checkpoint(submission.assets.public, DAMAGED, network.checkpoint)
     except CheckpointRefused as error:
         raise AssetsMissing(
             f"{submission.assets.public}: {error.problem.what}; run `rebench-workbench env prepare` again"
@@ -214,51 +208,33 @@ def _damage_details(network: Network, tensors: dict[str, Tensor], submission: Su
 def _report(
     losses: Mapping[str, Loss], submission: Submission, settings: FixSettings, details: dict[str, Any]
 ) -> ScoreReport:
-    from environments.fix_embedding.corpus import read_record
+    from environments.kit.log_loss import bits_per_byte, log_loss_report
+    from environments.kit.token_corpus import read_corpus_record
 
     scoring = losses["scoring"]
-    density = read_record(submission.assets).text_bytes_per_token["scoring"]
+    density = read_corpus_record(submission.assets).text_bytes_per_token["scoring"]
     details |= {
         "loss": scoring.mean,
         "standard_error": scoring.standard_error,
         "tokens": scoring.tokens,
         "seconds": sum(loss.seconds for loss in losses.values()),
-        "bits_per_byte": scoring.mean / math.log(2) / density,
+        "bits_per_byte": bits_per_byte(scoring.mean, density),
         **{f"{name}_loss": losses[name].mean for name in _PARTS[1:]},
         **{f"{name}_standard_error": losses[name].standard_error for name in _PARTS[1:]},
         "flags": flags(losses, details["rows_restored"], details["other_tensors_changed"]),
     }
     told = (
-        f"scoring loss {scoring.mean:.4f} ({scoring.tokens:,} tokens), train loss {losses['train'].mean:.4f}"
+        f"scoring loss {scoring.mean:.4f} ({scoring.tokens:,} tokens), train loss {losses['train'].mean:.4f}, "
+        "of which only the first counts"
     )
-    if scoring.mean <= settings.log_constant:
-        return ScoreReport.rejected(
-            ScoreStatus.INVALID,
-            f"{told}; the loss is at or below the constant {settings.log_constant} of the score, far better than the healthy model",
-            **details,
-        )
-    raw = math.log(scoring.mean - settings.log_constant)
-    message = f"{told}; only the scoring text counts: ln(loss - {settings.log_constant}) = {raw:.4f}"
-    return ScoreReport.valid(raw, message, **details)
+    return log_loss_report(
+        scoring, settings.log_constant, told, details, why_too_good=", far better than the healthy model"
+    )
 
 
 def flags(losses: Mapping[str, Loss], rows_restored: float, other_tensors_changed: int) -> list[str]:
     """Return what a proctor should look at: signs of held-out text in training, or of the original weights."""
-    scoring = losses["scoring"]
-    found = []
-    for name, says in (
-        ("control", "the scoring text may have been seen in training"),
-        (
-            "train",
-            "held-out text is easier than training text, which memorisation of all of it would explain",
-        ),
-    ):
-        other = losses[name]
-        error = math.hypot(scoring.standard_error, other.standard_error)
-        if other.mean - scoring.mean > SUSPICIOUS_ERRORS * error:
-            found.append(
-                f"loss on {name} text is {other.mean - scoring.mean:.3f} higher than on scoring text: {says}"
-            )
+    found = signs_of_seen_text(losses)
     if rows_restored > SUSPICIOUS_SHARE:
         rest = (
             f"{other_tensors_changed} other tensors changed"

@@ -8,13 +8,14 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
+
+from environments.kit.log_loss import Loss
 
 
 class EvaluationRefused(Exception):
@@ -23,18 +24,6 @@ class EvaluationRefused(Exception):
 
 class EvaluationTimedOut(Exception):
     """The time for scoring ran out."""
-
-
-@dataclass(frozen=True)
-class Loss:
-    """A mean loss with what is needed to judge it."""
-
-    mean: float
-    """Nats for each token."""
-    standard_error: float
-    """Over rows, since the tokens of one row are not independent."""
-    tokens: int
-    seconds: float
 
 
 def draw_rows(tokens: NDArray[np.uint16], rows: int, length: int, seed: int) -> Tensor:

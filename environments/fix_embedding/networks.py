@@ -10,6 +10,7 @@ import msgspec
 
 from environments.contract import AssetsMissing, ProfileUnavailable
 from environments.fix_embedding.settings import Family
+from environments.kit.checkpoint import Wanted
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -30,6 +31,11 @@ class Layout(msgspec.Struct, frozen=True):
     """What an untied output matrix would be called."""
 
 
+def wanted_of(tensors: dict[str, tuple[int, ...]], head: str | None = None) -> Wanted:
+    """Return the checkpoint with these tensors, as it is asked of a participant."""
+    return Wanted(tensors, head, model="the large model")
+
+
 class Network(msgspec.Struct, frozen=True):
     """One model: its tensors, and what they are called where it matters."""
 
@@ -40,6 +46,11 @@ class Network(msgspec.Struct, frozen=True):
     embedding: str
     head: str
     """What an untied output matrix would be called."""
+
+    @property
+    def checkpoint(self) -> Wanted:
+        """What a checkpoint of it must hold."""
+        return wanted_of(self.layout, self.head)
 
     def build(self, tensors: dict[str, Tensor]) -> nn.Module:
         """Return the network with `tensors` (already checked against the layout) in float32, giving logits."""

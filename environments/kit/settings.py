@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -26,6 +26,11 @@ def decode_table(slug: str, settings: Mapping[str, Any], kind: type[T]) -> T:
         return msgspec.convert(dict(settings), kind)
     except msgspec.ValidationError as error:
         raise SpecificationInvalid(f"{slug}: the profile's settings do not decode: {error}") from error
+
+
+def decoder(slug: str, kind: type[T]) -> Callable[[Mapping[str, Any]], T]:
+    """Return `decode_table` for one environment."""
+    return lambda settings: decode_table(slug, settings, kind)
 
 
 class SealedKeys(Generic[T]):

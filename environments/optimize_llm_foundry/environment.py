@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from environments.contract import (
-    AssetsMissing,
     CheckReport,
     PrepareRequest,
     Problem,
@@ -20,6 +19,7 @@ from environments.contract import (
     Submission,
 )
 from environments.kit.sources import Document, load_documents
+from environments.kit.starter import all_present
 from environments.optimize_llm_foundry import options as lines
 from environments.optimize_llm_foundry.base_model import fetch_base_model, make_base_model
 from environments.optimize_llm_foundry.rows import divide, draw_rows, odd_rows, to_jsonl
@@ -73,12 +73,9 @@ class OptimizeLlmFoundry:
         base = request.assets.public / lines.MODEL
         files |= {f"{lines.MODEL}/{path.name}": path for path in sorted(base.glob("*")) if path.is_file()}
         files[lines.DATA] = request.assets.public / EXAMPLE
-        absent = [str(path) for path in files.values() if not path.is_file()]
-        if absent or not any(base.glob("*.safetensors")):
-            raise AssetsMissing(
-                f"{', '.join(absent) or base} missing; run `rebench-workbench env prepare optimize_llm_foundry`"
-            )
-        return files
+        if not any(base.glob("*.safetensors")):
+            files[f"{lines.MODEL}/model.safetensors"] = base / "model.safetensors"
+        return all_present(files, "optimize_llm_foundry", request)
 
     def check(self, submission: Submission) -> CheckReport:
         """Run the script on a few rows with other options and compare with the untouched one; times nothing."""
@@ -117,6 +114,7 @@ class OptimizeLlmFoundry:
                 submission.profile.limits,
                 settings,
                 masks=(submission.assets.protected,),
+                hidden_packages=submission.profile.hidden_packages,
                 disk_gb=submission.profile.needs.disk_gb,
             ),
             scratch=submission.scratch,

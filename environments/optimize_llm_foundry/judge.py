@@ -190,6 +190,7 @@ class Trial:
             mounts={"result": Mount(result)},
             limits=self.sandbox.worker_limits(_LOAD_SECONDS),
             masks=self.sandbox.masks,
+            hidden_packages=self.sandbox.hidden_packages,
         )
         outcome = run_untrusted(job, lambda progress: None)
         if isinstance(outcome, Failed):

@@ -65,6 +65,7 @@ class Sandbox:
     limits: Limits
     settings: FoundrySettings
     masks: tuple[Path, ...]
+    hidden_packages: tuple[str, ...] = ()
     disk_gb: float | None = None
     """What one run may write."""
 
@@ -126,6 +127,7 @@ def _run(
         mounts={"work": Mount(work, writable=True)},
         limits=sandbox.worker_limits(seconds),
         masks=sandbox.masks,
+        hidden_packages=sandbox.hidden_packages,
         gpus=sandbox.settings.gpus,
     )
     with open_worker(worker_job, report) as worker:

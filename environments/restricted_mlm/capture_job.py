@@ -79,6 +79,7 @@ def capture_submission(
             answer_mb=settings.largest_parameters * _BYTES_A_NUMBER / 1e6 + 64,
         ),
         body={"vocabulary": settings.vocabulary, "length": settings.length},
+        hidden_packages=submission.profile.hidden_packages,
     )
     match run_untrusted(job, report):
         case Failed() as failed:

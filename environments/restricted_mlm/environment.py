@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from environments.contract import (
-    AssetsMissing,
     CheckReport,
     PrepareRequest,
     Progress,
@@ -19,12 +17,14 @@ from environments.contract import (
     ScoreStatus,
     Submission,
 )
-from environments.restricted_mlm.corpus import prepare_corpus, read_manifest
+from environments.kit.log_loss import Loss, bits_per_byte, log_loss_report, signs_of_seen_text
+from environments.kit.starter import all_present
+from environments.kit.token_corpus import read_corpus_record
+from environments.restricted_mlm.corpus import TASK, prepare_corpus
 from environments.restricted_mlm.settings import KEYS, MlmSettings, decode_settings
 
 if TYPE_CHECKING:
     from environments.restricted_mlm.capture_job import Captured, NotCaptured
-    from environments.restricted_mlm.evaluate import Loss
     from environments.restricted_mlm.rules import Inspection
 
 STARTER = Path(__file__).parent / "starter"
@@ -50,16 +50,10 @@ class RestrictedMlm:
         weights = self._shipped_weights(request.profile_name)
         files = {name: STARTER / name for name in ("model.py", "train.py")}
         files["model.safetensors"] = weights if weights.is_file() else public / "model.safetensors"
-        files["task.json"] = public / "task.json"
+        files[TASK] = public / TASK
         for name in ("train.npy", "validation.npy", "tokenizer.json"):
             files[f"data/{name}"] = public / name
-        absent = [str(path) for path in files.values() if not path.is_file()]
-        if absent:
-            raise AssetsMissing(
-                f"{', '.join(absent)} missing; run `rebench-workbench env prepare restricted_mlm --profile "
-                f"{request.profile_name}`"
-            )
-        return files
+        return all_present(files, "restricted_mlm", request)
 
     def check(self, submission: Submission) -> CheckReport:
         """Capture the model and walk its graph; computes no loss."""
@@ -158,34 +152,22 @@ def _rehearse(settings: MlmSettings) -> None:
 def _report(
     losses: Mapping[str, Loss], submission: Submission, settings: MlmSettings, details: dict[str, Any]
 ) -> ScoreReport:
-    from environments.restricted_mlm.losses import flags
-
     scoring = losses["scoring"]
-    density = read_manifest(submission.assets.protected).text_bytes_per_token["scoring.npy"]
+    density = read_corpus_record(submission.assets).text_bytes_per_token["scoring"]
     details |= {
         "loss": scoring.mean,
         "standard_error": scoring.standard_error,
         "tokens": scoring.tokens,
         "seconds": scoring.seconds,
-        "bits_per_byte": scoring.mean / math.log(2) / density,
+        "bits_per_byte": bits_per_byte(scoring.mean, density),
         "control_loss": losses["control"].mean,
         "control_standard_error": losses["control"].standard_error,
         "train_loss": losses["train"].mean,
         "train_standard_error": losses["train"].standard_error,
-        "flags": flags(losses),
+        "flags": signs_of_seen_text(losses),
     }
-    if scoring.mean <= settings.log_constant:
-        return ScoreReport.rejected(
-            ScoreStatus.INVALID,
-            f"the loss is {scoring.mean:.4f}, at or below the constant {settings.log_constant} of the score",
-            **details,
-        )
-    raw = math.log(scoring.mean - settings.log_constant)
-    message = (
-        f"masked-token loss {scoring.mean:.4f} (standard error {scoring.standard_error:.4f}, {scoring.tokens:,} tokens); "
-        f"score ln(loss - {settings.log_constant}) = {raw:.4f}"
-    )
-    return ScoreReport.valid(raw, message, **details)
+    told = f"masked-token loss {scoring.mean:.4f} (standard error {scoring.standard_error:.4f}, {scoring.tokens:,} tokens)"
+    return log_loss_report(scoring, settings.log_constant, told, details)
 
 
 environment = RestrictedMlm()

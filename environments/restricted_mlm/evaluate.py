@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from environments.kit.log_loss import Loss
 from environments.restricted_mlm.graph import Graph
 from environments.restricted_mlm.interpret import run_graph
 
@@ -52,18 +53,6 @@ class MaskedRows:
     """[rows, length], the true tokens."""
     hidden: Tensor
     """[rows, length], True where the token is hidden."""
-
-
-@dataclass(frozen=True)
-class Loss:
-    """A mean loss with what is needed to judge it."""
-
-    mean: float
-    """Nats for each hidden token."""
-    standard_error: float
-    tokens: int
-    """Hidden tokens scored."""
-    seconds: float
 
 
 def draw_rows(

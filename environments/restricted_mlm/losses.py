@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-
 import torch
 
 from environments.contract import (
@@ -14,22 +11,19 @@ from environments.contract import (
     ScoreStatus,
     Submission,
 )
+from environments.kit.log_loss import Loss
 from environments.kit.tokens import read_tokens
 from environments.restricted_mlm.capture_job import Captured
 from environments.restricted_mlm.device import DeviceFailed, is_device_failure, judge, ready_device
 from environments.restricted_mlm.evaluate import (
     EvaluationRefused,
     EvaluationTimedOut,
-    Loss,
     draw_rows,
     masked_loss,
     refuse_dependence,
 )
 from environments.restricted_mlm.interpret import NodeFailed
 from environments.restricted_mlm.settings import KEYS, MlmSettings
-
-SUSPICIOUS_ERRORS = 4.0
-"""Standard errors beyond which a difference between protected parts is flagged."""
 
 
 def measure_losses(
@@ -122,23 +116,3 @@ def _losses(
         )
         done += count
     return losses
-
-
-def flags(losses: Mapping[str, Loss]) -> list[str]:
-    """Return what a proctor should look at: signs that held-out text was trained on."""
-    scoring, control, train = losses["scoring"], losses["control"], losses["train"]
-    found = []
-    for name, other, says in (
-        ("control", control, "the scoring text may have been seen in training"),
-        (
-            "train",
-            train,
-            "held-out text is easier than training text, which memorisation of all of it would explain",
-        ),
-    ):
-        error = math.hypot(scoring.standard_error, other.standard_error)
-        if other.mean - scoring.mean > SUSPICIOUS_ERRORS * error:
-            found.append(
-                f"loss on {name} text is {other.mean - scoring.mean:.3f} higher than on scoring text: {says}"
-            )
-    return found

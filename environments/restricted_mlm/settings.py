@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from environments.kit.bpe import END, MASK
-from environments.kit.settings import SealedKeys, decode_table
-
-"""In the archive, and beside the protected token files."""
+from environments.kit.settings import SealedKeys, decoder
 
 
 class MlmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -69,12 +65,5 @@ class Keys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 
 KEYS = SealedKeys(Path(__file__).parent, Keys)
-
-
-def decode_settings(settings: Mapping[str, Any]) -> MlmSettings:
-    """Return a profile's settings.
-
-    Raises:
-        SpecificationInvalid: names the key.
-    """
-    return decode_table("restricted_mlm", settings, MlmSettings)
+decode_settings = decoder("restricted_mlm", MlmSettings)
+"""Return a profile's settings, decoded strictly."""

@@ -1,6 +1,6 @@
 """Worker entry: imports the participant's solution.py and serves calls of its prefix_sum."""
 
-from environments.kit.timing.serve import Server
+from environments.triton_cumsum.timing.serve import Server
 
 
 def _load(request):  # type: ignore[no-untyped-def]

@@ -33,8 +33,8 @@ from environments.triton_cumsum.settings import (
 )
 
 if TYPE_CHECKING:
-    from environments.kit.timing import Bench, NotTimed, Plan, Timed
-    from environments.kit.timing.gpu_state import GpuReader
+    from environments.triton_cumsum.timing import Bench, NotTimed, Plan, Timed
+    from environments.triton_cumsum.timing.gpu_state import GpuReader
     from environments.worker import WorkerJob
 
 HERE = Path(__file__).parent
@@ -72,7 +72,7 @@ class TritonCumsum:
 
     def check(self, submission: Submission) -> CheckReport:
         """Run the function on small inputs of every kind in the worker and compare; measures nothing."""
-        from environments.kit.timing import check_submission
+        from environments.triton_cumsum.timing import check_submission
 
         if problem := _read_problem(submission.root):
             return CheckReport(problems=(problem,))
@@ -89,9 +89,9 @@ class TritonCumsum:
 
     def score(self, submission: Submission, report: ReportProgress) -> ScoreReport:
         """Time the function on fresh inputs; every result is compared with the right one."""
-        from environments.kit.timing import NotTimed, Timed, time_submission
-        from environments.kit.timing.bystanders import Bystanders
-        from environments.kit.timing.gpu_state import summary
+        from environments.triton_cumsum.timing import NotTimed, Timed, time_submission
+        from environments.triton_cumsum.timing.bystanders import Bystanders
+        from environments.triton_cumsum.timing.gpu_state import summary
 
         if problem := _read_problem(submission.root):
             return ScoreReport.rejected(ScoreStatus.INVALID, problem.what, where=problem.where)
@@ -130,7 +130,7 @@ class TritonCumsum:
 
 def make_reader(settings: CumsumSettings) -> GpuReader:
     """Return what tells who uses the GPU; on the host, where sharing is usual, it tells nothing."""
-    from environments.kit.timing.gpu_state import NvmlReader, ScriptedReader
+    from environments.triton_cumsum.timing.gpu_state import NvmlReader, ScriptedReader
 
     return NvmlReader(settings.device) if settings.on_gpu else ScriptedReader([None])
 
@@ -140,18 +140,18 @@ def make_bench(settings: CumsumSettings, keys: Keys, seed: int, length: int) -> 
     chance = random.Random(seed)
     lengths = (*keys.lengths, *(chance.randrange(3, 200_000) for _ in range(_RANDOM_LENGTHS)))
     if settings.on_gpu:
-        from environments.kit.timing.device_bench import DeviceBench
         from environments.triton_cumsum.device_workload import DeviceWorkload
+        from environments.triton_cumsum.timing.device_bench import DeviceBench
 
         return DeviceBench(DeviceWorkload(length, lengths, _SPECIAL_LENGTH), settings.slots, settings.device)
-    from environments.kit.timing.host_bench import HostBench
     from environments.triton_cumsum.host_workload import HostWorkload
+    from environments.triton_cumsum.timing.host_bench import HostBench
 
     return HostBench(HostWorkload(length, lengths, _SPECIAL_LENGTH), settings.slots)
 
 
 def make_plan(settings: CumsumSettings) -> Plan:
-    from environments.kit.timing import Plan, Steady
+    from environments.triton_cumsum.timing import Plan, Steady
 
     limits = settings.steady
     return Plan(
@@ -168,7 +168,7 @@ def make_plan(settings: CumsumSettings) -> Plan:
 
 
 def _job(bench: Bench, submission: Submission, settings: CumsumSettings) -> WorkerJob:
-    from environments.kit.timing import worker_job
+    from environments.triton_cumsum.timing import worker_job
     from environments.worker import Mount, WorkerLimits
 
     limits = WorkerLimits.of(submission.profile.limits, threads=settings.threads, answer_mb=1.0)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from environments.kit.timing import Block, Case, Shapes
 from environments.triton_cumsum.cases import FULL_SIZE, SPECIAL, USUAL, Kind
+from environments.triton_cumsum.timing import Block, Case, Shapes
 
 if TYPE_CHECKING:
     import numpy as np

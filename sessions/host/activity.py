@@ -1,7 +1,6 @@
 """What changed in a working tree and when: hints from the kernel at once, and a look every minute that misses nothing."""
 
 import errno
-import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -272,11 +271,3 @@ def differences(
 def _files(folder: Folder) -> dict[str, tuple[int, ...]]:
     inside = set(folder.folders) | folder.left_out.keys()
     return {name: key for name, key in folder.entries.items() if name not in inside}
-
-
-def below(root: bytes, path: bytes | str) -> str | None:
-    """`path` as `os` spells it, from `root` on; None for the root itself and for what lies elsewhere."""
-    raw = os.fsencode(path)
-    if not raw.startswith(root + b"/"):
-        return None
-    return os.fsdecode(raw[len(root) + 1 :])

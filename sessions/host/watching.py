@@ -19,7 +19,6 @@ from watchdog.events import (
 from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver
 
-from sessions.host.activity import below
 from sessions.snapshots.values import ChangeKind
 
 # Not every write and not a single read: a training that logs or loads data would keep us as busy as itself.
@@ -98,3 +97,11 @@ def _watches() -> int | None:
             if os.fspath(fd.readlink()) == "anon_inode:inotify":
                 total += Path("/proc/self/fdinfo", fd.name).read_text("ascii").count("inotify wd:")
     return total
+
+
+def below(root: bytes, path: bytes | str) -> str | None:
+    """`path` as `os` spells it, from `root` on; None for the root itself and for what lies elsewhere."""
+    raw = os.fsencode(path)
+    if not raw.startswith(root + b"/"):
+        return None
+    return os.fsdecode(raw[len(root) + 1 :])

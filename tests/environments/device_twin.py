@@ -71,7 +71,7 @@ def install(replace: Any = setattr) -> None:
     """Put the twin in the GPU's place in this process."""
     import torch
 
-    from environments.kit.timing import cuda_arrays, cuda_driver
+    from environments.triton_cumsum.timing import cuda_arrays, cuda_driver
 
     for module in (cuda_driver, cuda_arrays):
         replace(module, "SharedRegion", Region)
@@ -88,7 +88,7 @@ def install_for_scorer(replace: Any) -> None:
     import torch
 
     install(replace)
-    from environments.kit.timing import device_bench
+    from environments.triton_cumsum.timing import device_bench
 
     replace(device_bench, "SharedRegion", Region)
     replace(device_bench, "tensor_over", tensor_over)

@@ -16,7 +16,7 @@ import torch
 from safetensors.torch import load_file
 
 import environments.kit.minigpt as package
-from environments.fix_embedding.checkpoint import read_checkpoint
+from environments.kit.checkpoint import Wanted, read_checkpoint
 from environments.kit.minigpt import train as training
 from environments.kit.minigpt.network import MiniGPT, MiniGPTConfig, build, tensor_shapes
 
@@ -76,7 +76,7 @@ def test_the_output_matrix_is_the_embedding() -> None:
 def test_the_shipped_weights_fit_the_configuration_and_their_curve_ends_where_it_should(which: str) -> None:
     name = "damaged.safetensors" if which == "large" else "helper.safetensors"
     sizes, recipe = CONFIG[which]["sizes"], CONFIG[which]["training"]
-    tensors = read_checkpoint(SHIPPED, name, tensor_shapes(MiniGPTConfig(**sizes)))
+    tensors = read_checkpoint(SHIPPED, name, Wanted(tensor_shapes(MiniGPTConfig(**sizes))))
     assert all(tensor.isfinite().all() for tensor in tensors.values())
     rows = list(csv.DictReader((KIT / f"{which}-curve.csv").open()))
     tokens_in_a_step = recipe["rows"] * sizes["context"]

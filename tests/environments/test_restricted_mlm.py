@@ -30,11 +30,11 @@ from environments.contract import (
     SpecificationInvalid,
 )
 from environments.kit.bpe import MASK, train_bpe
+from environments.kit.log_loss import Loss, signs_of_seen_text
 from environments.registry import find
 from environments.restricted_mlm import capture, evaluate, graph, interpret, rules
 from environments.restricted_mlm.environment import STARTER, environment
-from environments.restricted_mlm.evaluate import Loss, draw_rows, masked_loss
-from environments.restricted_mlm.losses import flags
+from environments.restricted_mlm.evaluate import draw_rows, masked_loss
 from environments.restricted_mlm.settings import KEYS as SEALED
 from environments.restricted_mlm.settings import decode_settings
 from environments.sealing import PUBLIC_PASSPHRASE, open_sealed
@@ -229,9 +229,9 @@ def test_scoring_text_much_easier_than_the_rest_is_flagged() -> None:
         means = {"scoring": scoring, "control": control, "train": train}
         return {name: Loss(mean, 0.03, 1000, 1.0) for name, mean in means.items()}
 
-    assert flags(losses(2.7, 2.75, 2.5)) == []
-    assert "control" in flags(losses(2.0, 2.7, 1.9))[0]
-    assert "train" in flags(losses(2.0, 2.1, 2.6))[0]
+    assert signs_of_seen_text(losses(2.7, 2.75, 2.5)) == []
+    assert "control" in signs_of_seen_text(losses(2.0, 2.7, 1.9))[0]
+    assert "train" in signs_of_seen_text(losses(2.0, 2.1, 2.6))[0]
 
 
 def test_missing_model_py_is_invalid_with_the_reason(assets: AssetFolders, tmp_path: Path) -> None:

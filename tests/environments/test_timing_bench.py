@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from environments.contract import Progress, ScoreStatus
-from environments.kit.timing import (
+from environments.triton_cumsum.timing import (
     Block,
     Case,
     NotTimed,
@@ -23,13 +23,13 @@ from environments.kit.timing import (
     time_submission,
     worker_job,
 )
-from environments.kit.timing.cases import Fault
-from environments.kit.timing.host_bench import HostBench
-from environments.kit.timing.outcome import FASTER_THAN_COPY
+from environments.triton_cumsum.timing.cases import Fault
+from environments.triton_cumsum.timing.host_bench import HostBench
+from environments.triton_cumsum.timing.outcome import FASTER_THAN_COPY
 from environments.worker import Answered, Mount, WorkerJob, WorkerLimits, WorkerUnavailable, open_worker
 
 ENTRY = """
-from environments.kit.timing.serve import Server
+from environments.triton_cumsum.timing.serve import Server
 
 def load(request):
     return request.load("scale.py").scale
@@ -268,7 +268,7 @@ def used_by_children() -> float:
 def test_a_result_faster_than_a_copy_is_marked(
     bench: HostBench, job: Callable[[str], WorkerJob], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("environments.kit.timing.measure._COPY_MARGIN", 1e6)
+    monkeypatch.setattr("environments.triton_cumsum.timing.measure._COPY_MARGIN", 1e6)
     found = timed(bench, job(HONEST))
     assert isinstance(found, Timed)
     assert found.flags == (FASTER_THAN_COPY,)
@@ -279,6 +279,6 @@ def test_a_known_function_that_fails_is_our_fault(
 ) -> None:
     broken = tmp_path / "broken.py"
     broken.write_text(ENTRY.replace('request.load("scale.py").scale', "1 / 0"))
-    monkeypatch.setattr("environments.kit.timing.measure.KNOWN", broken)
+    monkeypatch.setattr("environments.triton_cumsum.timing.measure.KNOWN", broken)
     with pytest.raises(WorkerUnavailable, match="ZeroDivisionError"):
         timed(bench, job(HONEST))

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from environments.kit.timing.bystanders import Bystanders, own_processes
-from environments.kit.timing.gpu_state import (
+from environments.triton_cumsum.timing.bystanders import Bystanders, own_processes
+from environments.triton_cumsum.timing.gpu_state import (
     GpuProcess,
     GpuReading,
     ScriptedReader,
@@ -177,7 +177,7 @@ def test_a_card_is_found_by_what_it_is_and_never_by_cudas_number(
 
 
 def test_use_since_the_last_look_is_told_by_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    from environments.kit.timing.gpu_state import _samples
+    from environments.triton_cumsum.timing.gpu_state import _samples
 
     def sample(pid: int, at: int, used: int) -> SimpleNamespace:
         return SimpleNamespace(pid=pid, timeStamp=at, smUtil=used)

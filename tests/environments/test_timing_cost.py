@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from environments.kit.timing.bench import Interval
-from environments.kit.timing.cost import HarnessCost
-from environments.kit.timing.spread import Spread
+from environments.triton_cumsum.timing.bench import Interval
+from environments.triton_cumsum.timing.cost import HarnessCost
+from environments.triton_cumsum.timing.spread import Spread
 
 CALLS = 16
 

@@ -9,8 +9,13 @@ from typing import Any
 
 import pytest
 
-from environments.kit.timing import cuda_driver
-from environments.kit.timing.cuda_driver import ArrayInterface, CudaFailed, SharedRegion, tensor_over
+from environments.triton_cumsum.timing import cuda_driver
+from environments.triton_cumsum.timing.cuda_driver import (
+    ArrayInterface,
+    CudaFailed,
+    SharedRegion,
+    tensor_over,
+)
 
 
 def test_structures_have_the_drivers_sizes() -> None:

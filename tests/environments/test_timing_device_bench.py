@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from environments.contract import ScoreStatus
-from environments.kit.timing import (
+from environments.triton_cumsum.timing import (
     Block,
     Case,
     NotTimed,
@@ -24,8 +24,8 @@ from environments.kit.timing import (
     time_submission,
     worker_job,
 )
-from environments.kit.timing import bench as bench_module
-from environments.kit.timing.device_bench import DeviceBench
+from environments.triton_cumsum.timing import bench as bench_module
+from environments.triton_cumsum.timing.device_bench import DeviceBench
 from environments.worker import Answered, Mount, WorkerJob, WorkerLimits, open_worker
 from environments.worker.run import Worker
 from tests.environments import device_twin
@@ -40,7 +40,7 @@ PLAN = Plan(seconds=20.0, call_seconds=5.0, open_seconds=20.0, least=4, most=6, 
 ENTRY = """
 import device_twin
 device_twin.install()
-from environments.kit.timing.serve import Server
+from environments.triton_cumsum.timing.serve import Server
 
 answer = Server({load}).answer
 """
@@ -89,7 +89,7 @@ def job(bench: DeviceBench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     def known_job(entry: Path, bench: Any, limits: WorkerLimits, **options: Any) -> WorkerJob:
         return real(known, bench, limits, modules=(HERE / "device_twin.py",), **options)
 
-    monkeypatch.setattr("environments.kit.timing.measure.worker_job", known_job)
+    monkeypatch.setattr("environments.triton_cumsum.timing.measure.worker_job", known_job)
 
     def make(body: str) -> WorkerJob:
         entry, root = tmp_path / "entry.py", tmp_path / "root"

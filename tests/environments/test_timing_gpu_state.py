@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from environments.kit.timing.gpu_state import (
+from environments.triton_cumsum.timing.gpu_state import (
     GpuProcess,
     GpuReading,
     NvmlReader,

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from environments.kit.timing.layout import Block, Layout, Shapes
-from environments.kit.timing.regions import HostRegion, map_region
-from environments.kit.timing.serve import takes_output, view
+from environments.triton_cumsum.timing.arrays import view
+from environments.triton_cumsum.timing.memory import Block, HostRegion, Layout, Shapes, map_region
+from environments.triton_cumsum.timing.serve import takes_output
 
 blocks = st.builds(Block, st.sampled_from(["uint8", "int32", "float64", "bfloat16"]), st.integers(0, 100_000))
 

@@ -9,7 +9,7 @@ import statistics
 from hypothesis import given
 from hypothesis import strategies as st
 
-from environments.kit.timing.spread import Spread, quietest, ratio, relative_error_of_median
+from environments.triton_cumsum.timing.spread import Spread, quietest, ratio, relative_error_of_median
 
 positive = st.floats(0.001, 1e6, allow_nan=False)
 

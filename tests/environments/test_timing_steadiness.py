@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-from environments.kit.timing.bench import Interval
-from environments.kit.timing.cost import HarnessCost
-from environments.kit.timing.spread import Spread
-from environments.kit.timing.steadiness import Steady
+from environments.triton_cumsum.timing.bench import Interval
+from environments.triton_cumsum.timing.cost import HarnessCost
+from environments.triton_cumsum.timing.spread import Spread
+from environments.triton_cumsum.timing.steadiness import Steady
 from tests.environments.test_timing_cost import interval
 
 STEADY = Steady(moved=0.03, appearing=0.05, uncertainty=0.015)

@@ -24,9 +24,8 @@ from environments.contract import (
     SealBroken,
     SpecificationInvalid,
 )
-from environments.kit import timing
 from environments.sealing import PUBLIC_PASSPHRASE, open_sealed
-from environments.triton_cumsum import host_workload
+from environments.triton_cumsum import host_workload, timing
 from environments.triton_cumsum.cases import CROWDED, LARGE, NOT_POSITIVE, POSITIVE, SPARSE, USUAL, ZERO, Kind
 from environments.triton_cumsum.environment import make_plan
 from environments.triton_cumsum.settings import KEYS as SEALED

@@ -23,9 +23,9 @@ from environments.contract import (
     ScoreReport,
     Submission,
 )
+from environments.kit.token_corpus import RECORD, CorpusRecord, token_file
 from environments.kit.tokens import token_file_bytes, write_whole
 from environments.restricted_mlm import capture_job
-from environments.restricted_mlm.corpus import MANIFEST, Manifest
 from environments.restricted_mlm.environment import environment
 from environments.restricted_mlm.settings import KEYS, Keys
 from environments.worker import Answered, Confinement, Failed, FailureKind, Level, WorkerJob, WorkerOutcome
@@ -60,20 +60,18 @@ def small_assets(folder: Path) -> AssetFolders:
     """Write random token files as `prepare` would."""
     random = np.random.default_rng(7)
     public, protected = folder / "public", folder / "protected"
-    for place, names in ((public, ("train", "validation")), (protected, ("scoring", "control"))):
-        files = {}
-        for name in names:
-            tokens = random.integers(2, VOCABULARY, 600).tolist()
-            files[f"{name}.npy"] = write_whole(place / f"{name}.npy", token_file_bytes([tokens]))
-        manifest = Manifest(
-            made_from="random", files=files, text_bytes_per_token={f"{name}.npy": 4.0 for name in names}
-        )
-        write_whole(place / MANIFEST, msgspec.json.encode(manifest))
+    folders = AssetFolders(public=public, protected=protected)
+    files = {}
+    for name in ("train", "validation", "scoring", "control"):
+        tokens = random.integers(2, VOCABULARY, 600).tolist()
+        files[name] = write_whole(token_file(folders, name), token_file_bytes([tokens]))
+    record = CorpusRecord("random", files, dict.fromkeys(files, 4.0))
+    write_whole(protected / RECORD, msgspec.json.encode(record))
     keys = Keys(scoring_seed=1, control_seed=2, validation_seed=3, mask_seed=4)
     KEYS.leave(keys, protected)
     task = {"vocabulary": VOCABULARY, "length": LENGTH, "mask_token": 1, "mask_share": 0.15}
     write_whole(public / "task.json", json.dumps(task).encode())
-    return AssetFolders(public=public, protected=protected)
+    return folders
 
 
 def submission(source: Path, folder: Path, assets: AssetFolders, **settings: Any) -> Submission:

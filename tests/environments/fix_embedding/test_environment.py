@@ -14,7 +14,7 @@ import torch
 
 from environments.contract import AssetFolders, AssetsMissing, PrepareRequest, ProfileUnavailable, ScoreStatus
 from environments.fix_embedding.environment import environment, flags
-from environments.fix_embedding.evaluate import Loss
+from environments.kit.log_loss import Loss
 from environments.sealing import PUBLIC_PASSPHRASE
 from tests.environments.fix_embedding_small import Small, quiet
 

@@ -10,22 +10,22 @@ import torch
 from safetensors.torch import save_file
 
 from environments.fix_embedding import networks
-from environments.fix_embedding.checkpoint import CheckpointRefused, read_checkpoint
 from environments.fix_embedding.evaluate import EvaluationTimedOut, draw_rows, mean_loss
+from environments.kit.checkpoint import CheckpointRefused, read_checkpoint
 from tests.environments.fix_embedding.models import TINY, tiny_model
 
 
 def test_a_good_checkpoint_is_read_bit_for_bit(tmp_path: Path) -> None:
     tensors = {name: tensor.half() for name, tensor in tiny_model().state_dict().items()}
     save_file(tensors, tmp_path / "model.safetensors")
-    found = read_checkpoint(tmp_path, "model.safetensors", networks.minigpt_network(TINY).layout)
+    found = read_checkpoint(tmp_path, "model.safetensors", networks.minigpt_network(TINY).checkpoint)
     assert set(found) == set(tensors)
     assert all(torch.equal(found[name], tensors[name]) for name in tensors)
 
 
 def test_a_refusal_says_what_is_wrong_and_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(CheckpointRefused, match=r"there is no model\.safetensors; save the large model"):
-        read_checkpoint(tmp_path, "model.safetensors", networks.minigpt_network(TINY).layout)
+        read_checkpoint(tmp_path, "model.safetensors", networks.minigpt_network(TINY).checkpoint)
 
 
 def test_rows_do_not_overlap_in_what_they_predict_and_the_seed_decides_which() -> None:

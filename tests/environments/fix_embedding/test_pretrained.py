@@ -13,11 +13,11 @@ from safetensors.torch import load_file
 
 from environments.contract import AssetsMissing, Progress, ScoreStatus
 from environments.fix_embedding import damage, networks, pretrained
-from environments.fix_embedding.checkpoint import read_checkpoint
 from environments.fix_embedding.environment import environment
 from environments.fix_embedding.evaluate import draw_rows, mean_loss
 from environments.fix_embedding.settings import KEYS as SEALED
 from environments.fix_embedding.settings import Family, Pretrained
+from environments.kit.checkpoint import read_checkpoint
 from environments.sealing import PUBLIC_PASSPHRASE
 from tests.environments.fix_embedding.models import hub_request, score_tree, work_tree
 from tests.environments.fix_embedding_small import quiet
@@ -75,7 +75,7 @@ def test_where_there_is_no_helper_one_is_trained_on_the_training_text(tmp_path: 
     task = json.loads((request.assets.public / "task.json").read_text())
     assert (task["helper"]["n_layer"], task["helper"]["n_embd"]) == (1, 64)
     network = networks.network_of(Family.TRANSFORMERS, task["helper"])
-    tensors = read_checkpoint(request.assets.public, "helper.safetensors", network.layout)
+    tensors = read_checkpoint(request.assets.public, "helper.safetensors", network.checkpoint)
     rows = draw_rows(np.load(request.assets.public / "validation.npy"), 4, 16, 1)
     assert mean_loss(network.build(tensors), rows, 4).mean < math.log(300) - 1
 

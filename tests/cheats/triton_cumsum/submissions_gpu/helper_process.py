@@ -16,7 +16,7 @@ HELPER = """
 import sys
 sys.path[:0] = {path!r}
 import torch
-from environments.kit.timing.cuda_driver import SharedRegion, tensor_over
+from environments.triton_cumsum.timing.cuda_driver import SharedRegion, tensor_over
 
 torch.zeros(1, device="cuda")
 fd_in, fd_out, size_in, size_out, length, step = map(int, sys.argv[1:])

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from environments.kit.timing.serve import Server
+from environments.triton_cumsum.timing.serve import Server
 
 
 def _load(request: Any) -> Callable[..., Any]:

@@ -6,7 +6,13 @@ import os
 import time
 from collections.abc import Callable
 
-from environments.kit.timing.gpu_state import BUSY_PERCENT, GpuProcess, GpuReader, GpuReading, why_busy
+from environments.triton_cumsum.timing.gpu_state import (
+    BUSY_PERCENT,
+    GpuProcess,
+    GpuReader,
+    GpuReading,
+    why_busy,
+)
 from environments.worker.reap import descendants
 
 _PAUSE = 0.3

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from environments.kit.timing.cuda_driver import SharedRegion, tensor_over, wait_for_everything
-from environments.kit.timing.layout import INPUTS, OUTPUTS, Layout, Shapes
-from environments.kit.timing.serve import ResultRefused
+from environments.triton_cumsum.timing.arrays import ResultRefused
+from environments.triton_cumsum.timing.cuda_driver import SharedRegion, tensor_over, wait_for_everything
+from environments.triton_cumsum.timing.memory import INPUTS, OUTPUTS, Layout, Shapes
 
 
 class DeviceArrays:

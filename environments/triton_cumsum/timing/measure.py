@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from environments.contract import Progress, ReportProgress, ScoreStatus
-from environments.kit.timing.bench import KNOWN, Bench, Interval, worker_job
-from environments.kit.timing.cases import Case
-from environments.kit.timing.conversation import Conversation, Refused
-from environments.kit.timing.cost import HarnessCost, per_call
-from environments.kit.timing.outcome import (
+from environments.triton_cumsum.timing.bench import KNOWN, Bench, Interval, worker_job
+from environments.triton_cumsum.timing.cases import Case
+from environments.triton_cumsum.timing.conversation import Conversation, Refused
+from environments.triton_cumsum.timing.cost import HarnessCost, per_call
+from environments.triton_cumsum.timing.outcome import (
     COST_MOVED,
     FASTER_THAN_COPY,
     REVEAL_TOOK_LONGER,
@@ -22,7 +22,7 @@ from environments.kit.timing.outcome import (
     Plan,
     Timed,
 )
-from environments.kit.timing.spread import Spread, quietest, ratio
+from environments.triton_cumsum.timing.spread import Spread, quietest, ratio
 from environments.worker import Answered, WorkerJob, WorkerUnavailable, open_worker
 
 _FEWEST = 3

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from environments.kit.timing.bench import Interval
-from environments.kit.timing.cost import HarnessCost, per_call
-from environments.kit.timing.spread import Spread
+from environments.triton_cumsum.timing.bench import Interval
+from environments.triton_cumsum.timing.cost import HarnessCost, per_call
+from environments.triton_cumsum.timing.spread import Spread
 
 _WHAT_TO_DO = (
     "The machine was not quiet enough for a score, which says nothing about your function: score again when nothing else "

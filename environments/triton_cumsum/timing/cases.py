@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
-from environments.kit.timing.layout import Block, Shapes
+from environments.triton_cumsum.timing.memory import Block, Shapes
 
 Draw = Callable[[Any], Sequence[Any]]
 """Returns fresh input arrays from a generator that the operating system seeded: a `numpy.random.Generator`, or a

@@ -8,11 +8,10 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from environments.kit.timing.bench import Interval, without_collector
-from environments.kit.timing.cases import Case, Fault, Mismatch, Workload
-from environments.kit.timing.layout import INPUTS, OUTPUTS, Layout, elements
-from environments.kit.timing.regions import HostRegion
-from environments.kit.timing.serve import view
+from environments.triton_cumsum.timing.arrays import view
+from environments.triton_cumsum.timing.bench import Interval, without_collector
+from environments.triton_cumsum.timing.cases import Case, Fault, Mismatch, Workload
+from environments.triton_cumsum.timing.memory import INPUTS, OUTPUTS, HostRegion, Layout, elements
 from environments.worker import Failed
 from environments.worker.run import Worker
 

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from environments.kit.timing.cases import Case, Mismatch, Workload
-from environments.kit.timing.layout import Layout
+from environments.triton_cumsum.timing.cases import Case, Mismatch, Workload
+from environments.triton_cumsum.timing.memory import Layout
 from environments.worker import Answered, Failed, Mount, WorkerJob, WorkerLimits
 from environments.worker.output import printable
 from environments.worker.run import Worker
 
 _HERE = Path(__file__).parent
-_STAGED = ("serve.py", "layout.py", "regions.py", "cuda_arrays.py", "cuda_driver.py")
+_STAGED = ("serve.py", "arrays.py", "memory.py", "cuda_arrays.py", "cuda_driver.py")
 _DRIVER_VARIABLES = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_HOME", "LD_LIBRARY_PATH")
 KNOWN = _HERE / "known.py"
 

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from environments.kit.timing.bench import Interval, without_collector
-from environments.kit.timing.cases import Case, Fault, Mismatch, Workload
-from environments.kit.timing.cuda_driver import CudaFailed, SharedRegion, tensor_over
-from environments.kit.timing.layout import (
+from environments.triton_cumsum.timing.bench import Interval, without_collector
+from environments.triton_cumsum.timing.cases import Case, Fault, Mismatch, Workload
+from environments.triton_cumsum.timing.cuda_driver import CudaFailed, SharedRegion, tensor_over
+from environments.triton_cumsum.timing.memory import (
     ARMED,
     DONE,
     FLAG_BYTES,
@@ -20,11 +20,11 @@ from environments.kit.timing.layout import (
     GO,
     INPUTS,
     OUTPUTS,
+    HostRegion,
     Layout,
     elements,
     size_of,
 )
-from environments.kit.timing.regions import HostRegion
 from environments.worker import Failed, WorkerUnavailable
 from environments.worker.run import Worker
 

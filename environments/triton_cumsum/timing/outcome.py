@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from environments.contract import ScoreStatus
-from environments.kit.timing.spread import Spread
-from environments.kit.timing.steadiness import Steady
+from environments.triton_cumsum.timing.spread import Spread
+from environments.triton_cumsum.timing.steadiness import Steady
 from environments.worker import Answered, Failed
 
 FASTER_THAN_COPY = "faster-than-a-copy"

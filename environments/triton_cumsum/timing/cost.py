@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from environments.kit.timing.bench import Interval
-from environments.kit.timing.spread import Spread, error_of_median
+from environments.triton_cumsum.timing.bench import Interval
+from environments.triton_cumsum.timing.spread import Spread, error_of_median
 
 _REVEAL_MARGIN = 1.02
 """How much longer than usual the inputs' appearing may take before the rest counts as the submission's time."""

@@ -20,7 +20,7 @@ A *workload*: which arrays there are, what fresh inputs look like, what the righ
 
 An *entry*, staged into the worker, which says what to import there::
 
-    from environments.kit.timing.serve import Server
+    from environments.triton_cumsum.timing.serve import Server
     answer = Server(lambda request: request.load("solution.py").scale).answer
 
 And a call::
@@ -57,13 +57,13 @@ environments that time whole programs: `Spread`, `quietest`, and `ratio` for run
 Several calls of one interval (`slots`) are not waited for one by one, as in any loop on a GPU; on the host use one slot.
 """
 
-from environments.kit.timing.bench import Bench, Interval, worker_job
-from environments.kit.timing.cases import Case, Mismatch, Workload
-from environments.kit.timing.layout import Block, Layout, Shapes
-from environments.kit.timing.measure import check_submission, time_submission
-from environments.kit.timing.outcome import NotTimed, Plan, Timed
-from environments.kit.timing.spread import Spread, quietest, ratio, relative_error_of_median
-from environments.kit.timing.steadiness import Steady
+from environments.triton_cumsum.timing.bench import Bench, Interval, worker_job
+from environments.triton_cumsum.timing.cases import Case, Mismatch, Workload
+from environments.triton_cumsum.timing.measure import check_submission, time_submission
+from environments.triton_cumsum.timing.memory import Block, Layout, Shapes
+from environments.triton_cumsum.timing.outcome import NotTimed, Plan, Timed
+from environments.triton_cumsum.timing.spread import Spread, quietest, ratio, relative_error_of_median
+from environments.triton_cumsum.timing.steadiness import Steady
 
 __all__ = [
     "Bench",

@@ -6,9 +6,9 @@ import contextlib
 from collections.abc import Iterator
 
 from environments.contract import ScoreStatus
-from environments.kit.timing.bench import Bench, Interval, request_to
-from environments.kit.timing.cases import Case
-from environments.kit.timing.outcome import NotTimed, Plan
+from environments.triton_cumsum.timing.bench import Bench, Interval, request_to
+from environments.triton_cumsum.timing.cases import Case
+from environments.triton_cumsum.timing.outcome import NotTimed, Plan
 from environments.worker import Answered, Failed, WorkerUnavailable
 from environments.worker.run import Worker
 
