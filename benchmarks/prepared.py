@@ -16,6 +16,7 @@ from environments import assets, calls, registry
 from environments.calibrate import Workshop
 from environments.contract import AssetFolders, ScoreReport
 from environments.invoke import Action
+from environments.machine.home import home_folder
 from environments.reference import lay_out_reference
 from environments.sealing import passphrase_from
 from workbench.preflight.hardware import hardware_here
@@ -68,7 +69,7 @@ def open_workshop(slug: str, profile_name: str) -> Workshop:
         AssetsMissing: `env prepare` has not been run, or what it made was changed; says what to run.
         SealBroken: the key file cannot be read.
     """
-    workshop = Workshop(registry.find(slug), profile_name, assets.home(), passphrase_from(os.environ))
+    workshop = Workshop(registry.find(slug), profile_name, home_folder(), passphrase_from(os.environ))
     assets.verify(folders_of(workshop))
     return workshop
 

@@ -8,7 +8,7 @@ import hashlib
 import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 
@@ -25,7 +25,6 @@ from environments.contract import (
     Value,
 )
 
-HOME_VARIABLE = "REBENCH_HOME"
 _MANIFEST = "manifest.json"
 _CHUNK = 4 * 2**20
 
@@ -66,17 +65,8 @@ class Manifest(Value, frozen=True):
         return sum(f.size for f in self.files)
 
 
-def home(variables: Mapping[str, str] = os.environ) -> Path:
-    """Return the folder for everything this product keeps: `$REBENCH_HOME`, or the user's data folder."""
-    if named := variables.get(HOME_VARIABLE):
-        return Path(named).expanduser().resolve()
-    import platformdirs
-
-    return platformdirs.user_data_path("rebench-workbench")
-
-
 def folders_for(spec: EnvironmentSpec, profile_name: str, root: Path) -> AssetFolders:
-    """Return where the assets of one version and profile belong below `root` (see `home`).
+    """Return where the assets of one version and profile belong below `root` (see `environments.machine.home`).
 
     Raises:
         ProfileUnavailable: there is no such profile.

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from environments.contract import CheckReport, EnvironmentFault, Progress, ReportProgress, ScoreReport
-from environments.ending import end_group
 from environments.invoke import InvokeRequest
+from environments.machine.processes import end_group
 
 _GRACE_SECONDS = 10.0
 _LOG_TAIL = 2000

@@ -57,6 +57,7 @@ from environments.contract import (
     Submission,
     Value,
 )
+from environments.machine.home import HOME_VARIABLE, home_folder
 
 
 class Action(StrEnum):
@@ -139,8 +140,8 @@ def answer(request: InvokeRequest, lines: Lines) -> tuple[str, Any]:
     """
     found = registry.find(request.slug, [request.folder] if request.folder else [])
     profile = found.spec.profile(request.profile)
-    home = request.home or assets.home()
-    os.environ[assets.HOME_VARIABLE] = str(home)
+    home = request.home or home_folder()
+    os.environ[HOME_VARIABLE] = str(home)
     folders = request.assets or assets.folders_for(found.spec, request.profile, home)
     passphrase = request.passphrase or sealing.passphrase_from(os.environ)
     environment = registry.load(found)

@@ -16,7 +16,7 @@ import msgspec
 
 from environments import assets
 from environments.contract import EnvironmentFault, Progress, ReportProgress, Value
-from environments.ending import end_group
+from environments.machine.processes import end_group
 from environments.registry import Found
 from environments.sealing import open_sealed, write_below
 

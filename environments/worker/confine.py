@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
-import re
-import shutil
-import subprocess
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
-from environments import assets
+from environments.machine.bubblewrap import (
+    Bubblewrap,
+    bubblewrap,
+    covered,
+    gpu_devices,
+    read_only,
+    read_only_if_there,
+    writable,
+)
+from environments.machine.home import home_folder
 from environments.worker.jobs import Level, WorkerJob
 
 STAGE = Path("/worker")
@@ -27,36 +31,17 @@ _ETC_NETWORK = ("resolv.conf", "hosts", "nsswitch.conf", "ssl", "ca-certificates
 _GPU_VARIABLES = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_HOME", "CUDA_PATH", "LD_LIBRARY_PATH",
                   "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "NCCL_NVLS_ENABLE", "NVSHMEM_DISABLE_NVLS",
                   "TORCH_SYMM_MEM_DISABLE_MULTICAST")  # fmt: skip
+_OF_CARDS = (
+    "/sys/bus/pci",
+    "/sys/devices",
+    "/sys/module/nvidia",
+    "/sys/class",
+    "/opt/rocm",
+    "/run/nvidia-persistenced",
+)
 _OURS = ("environments", "sessions", "workbench")
 _FIRST_ACCOUNT, _LAST_ACCOUNT = 61184, 65519
 """The range systemd keeps for accounts that exist only while something runs."""
-
-
-@dataclass(frozen=True)
-class Bubblewrap:
-    """A `bwrap` that works here."""
-
-    program: str
-    version: tuple[int, ...]
-
-
-@cache
-def bubblewrap() -> Bubblewrap | None:
-    """Return the machine's bubblewrap if it can really make a sandbox, found by trying once."""
-    program = shutil.which("bwrap")
-    if program is None:
-        return None
-    user = [] if os.geteuid() == 0 else ["--unshare-user"]
-    probe = [program, *user, "--unshare-pid", "--unshare-net", "--die-with-parent",
-             "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "true"]  # fmt: skip
-    try:
-        subprocess.run(probe, check=True, capture_output=True, timeout=10)
-        said = subprocess.run(
-            [program, "--version"], check=True, capture_output=True, text=True, timeout=10
-        ).stdout
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return Bubblewrap(program, tuple(int(n) for n in re.findall(r"\d+", said)))
 
 
 def program() -> str:
@@ -136,40 +121,38 @@ def sandbox_arguments(job: WorkerJob, stage: Path, account: int | None, masks: I
     """
     wrap = bubblewrap()
     assert wrap is not None
-    size = str(int(job.limits.file_gb * 2**30))
-    sized = ["--size", size] if wrap.version >= (0, 7) else []
-    open_to_all = ["--perms", "1777"] if wrap.version >= (0, 5) else []
+    most = job.limits.file_gb * 2**30
     command = ["--die-with-parent", "--new-session", "--unshare-ipc", "--unshare-pid", "--unshare-uts",
                "--unshare-cgroup-try", "--hostname", "worker", "--clearenv"]  # fmt: skip
     if account is None:
-        command += ["--unshare-user", *(["--disable-userns"] if wrap.version >= (0, 8) else [])]
+        command += ["--unshare-user", *wrap.no_more_namespaces()]
     else:
         command += ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
     command += [] if job.network else ["--unshare-net"]
     for name, value in variables(job, PRIVATE_HOME).items():
         command += ["--setenv", name, value]
-    command += [*_parents("/etc/any", wrap), *_parents("/sys/devices/any", wrap), *_system_binds(job)]
+    command += [*wrap.parents("/etc/any"), *wrap.parents("/sys/devices/any"), *_system_binds(job)]
     # Before the interpreter's folders, which may themselves be below /tmp.
-    command += [*open_to_all, *sized, "--tmpfs", "/tmp"]  # noqa: S108
+    command += wrap.tmpfs("/tmp", "1777", most)  # noqa: S108
     for prefix in _prefixes():
-        command += [*_parents(prefix, wrap), "--ro-bind", prefix, prefix]
-    command += ["--proc", "/proc", "--dev", "/dev"]
-    command += [*open_to_all, *sized, "--tmpfs", "/dev/shm"]  # noqa: S108
+        command += [*wrap.parents(prefix), *read_only(prefix)]
+    command += ["--proc", "/proc", "--dev", "/dev", *wrap.tmpfs("/dev/shm", "1777", most)]  # noqa: S108
     command += _gpu_binds(wrap) if job.gpus else []
-    command += ["--ro-bind", str(stage), str(STAGE), "--ro-bind", str(stage / "passwd"), "/etc/passwd"]
+    command += [*read_only(stage, STAGE), *read_only(stage / "passwd", "/etc/passwd")]
     if not job.network:  # programs that talk to themselves (torchrun) look these up
         for name in ETC_ALONE:
-            command += ["--ro-bind", str(stage / name), f"/etc/{name}"]
-    command += _parents("/job/any", wrap)
+            command += read_only(stage / name, f"/etc/{name}")
+    command += wrap.parents("/job/any")
     for name, mount in job.mounts.items():
-        command += ["--bind" if mount.writable else "--ro-bind", str(mount.source.resolve()), f"/job/{name}"]
+        bind = writable if mount.writable else read_only
+        command += bind(mount.source.resolve(), f"/job/{name}")
     command += _mask_binds(job, masks, stage / EMPTY)
     return command
 
 
 def hidden_paths(job: WorkerJob) -> Iterator[Path]:
     """Yield what no worker may read although a folder above it is visible: the store, corpora, our own packages."""
-    yield assets.home()
+    yield home_folder()
     for folder in package_folders():
         for name in (*job.hidden_packages, *_OURS):
             yield Path(folder) / name
@@ -195,15 +178,6 @@ def _prefixes() -> list[str]:
     return [p for p in outside if not any(p != q and p.startswith(f"{q}/") for q in outside)]
 
 
-def _parents(path: str, wrap: Bubblewrap) -> list[str]:
-    """Make the folders above `path` ourselves: bubblewrap would copy an owner-only mode from a source."""
-    open_to_all = ["--perms", "0755"] if wrap.version >= (0, 5) else []
-    binds: list[str] = []
-    for parent in list(Path(path).parents)[-2::-1]:
-        binds += [*open_to_all, "--dir", str(parent)]
-    return binds
-
-
 def _system_binds(job: WorkerJob) -> list[str]:
     binds: list[str] = []
     for name in _SYSTEM:
@@ -211,27 +185,16 @@ def _system_binds(job: WorkerJob) -> list[str]:
         if path.is_symlink():
             binds += ["--symlink", str(path.readlink()), name]
         elif path.is_dir():
-            binds += ["--ro-bind", name, name]
+            binds += read_only(name)
     for name in (*_ETC, *(_ETC_NETWORK if job.network else ())):
-        binds += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
-    return [*binds, "--ro-bind-try", "/sys/devices/system", "/sys/devices/system"]
+        binds += read_only_if_there(f"/etc/{name}")
+    return [*binds, *read_only_if_there("/sys/devices/system")]
 
 
 def _gpu_binds(wrap: Bubblewrap) -> list[str]:
-    binds: list[str] = []
-    for device in sorted(Path("/dev").glob("nvidia*")):
-        binds += ["--dev-bind", str(device), str(device)]
-    for folder in (
-        "/sys/bus/pci",
-        "/sys/devices",
-        "/sys/module/nvidia",
-        "/sys/class",
-        "/opt/rocm",
-        "/run/nvidia-persistenced",
-    ):
-        binds += [*_parents(folder, wrap), "--ro-bind-try", folder, folder]
-    for node in ("/dev/kfd", "/dev/dri"):
-        binds += ["--dev-bind-try", node, node]
+    binds = gpu_devices()
+    for folder in _OF_CARDS:
+        binds += [*wrap.parents(folder), *read_only_if_there(folder)]
     return binds
 
 
@@ -246,6 +209,5 @@ def _mask_binds(job: WorkerJob, masks: Iterable[Path], empty: Path) -> list[str]
         real = str(mask.resolve())
         for source, target in shown:
             if real == source or real.startswith(f"{source}/"):
-                covered = target + real[len(source) :]
-                binds += ["--tmpfs", covered] if mask.is_dir() else ["--ro-bind", str(empty), covered]
+                binds += covered(target + real[len(source) :], folder=mask.is_dir(), empty=empty)
     return binds

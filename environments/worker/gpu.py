@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 from environments.contract import EnvironmentFault
+from environments.machine.gpus import GpusUnreadable, Nvml
 
 
 class GpuUnreadable(EnvironmentFault):
@@ -19,24 +20,13 @@ def holders() -> set[int]:
         GpuUnreadable: NVML is not there or fails.
     """
     try:
-        import pynvml
-    except ImportError as error:
-        raise GpuUnreadable("the package nvidia-ml-py is not installed") from error
-    try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError as error:
-        raise GpuUnreadable(f"NVML does not answer: {error}") from error
-    try:
-        found: set[int] = set()
-        for index in range(pynvml.nvmlDeviceGetCount()):
-            device = pynvml.nvmlDeviceGetHandleByIndex(index)
-            found.update(p.pid for p in pynvml.nvmlDeviceGetComputeRunningProcesses(device))
-            found.update(p.pid for p in pynvml.nvmlDeviceGetGraphicsRunningProcesses(device))
-    except pynvml.NVMLError as error:
-        raise GpuUnreadable(f"NVML does not list processes: {error}") from error
-    finally:
-        pynvml.nvmlShutdown()
-    return found
+        nvml = Nvml()
+        try:
+            return nvml.holders()
+        finally:
+            nvml.close()
+    except GpusUnreadable as error:
+        raise GpuUnreadable(str(error)) from error
 
 
 def still_held(pids: set[int], read: Callable[[], set[int]] = holders, seconds: float = 10.0) -> int:

@@ -7,12 +7,14 @@ import secrets
 import subprocess
 from pathlib import Path
 
+from environments.machine.processes import born
+
 PREFIX = "rebench-worker-"
 
 
 def owned_name() -> str:
     """Return a fresh name that says which process it belongs to, and when that process began."""
-    return f"{PREFIX}{os.getpid()}-{_born(os.getpid())}-{_namespace()}-{secrets.token_hex(4)}"
+    return f"{PREFIX}{os.getpid()}-{born(os.getpid())}-{_namespace()}-{secrets.token_hex(4)}"
 
 
 def is_orphaned(name: str) -> bool:
@@ -23,7 +25,7 @@ def is_orphaned(name: str) -> bool:
     parts = name.removeprefix(PREFIX).split("-")
     if not name.startswith(PREFIX) or len(parts) != 4 or not parts[0].isdigit():
         return False
-    return parts[2] == _namespace() and _born(int(parts[0])) != parts[1]
+    return parts[2] == _namespace() and born(int(parts[0])) != parts[1]
 
 
 def sweep_folders(base: Path) -> None:
@@ -46,13 +48,6 @@ def remove(tree: Path) -> None:
 def quietly(*command: str) -> bool:
     """Run a program without its output; whether it ended well."""
     return subprocess.run(command, check=False, capture_output=True).returncode == 0
-
-
-def _born(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
-        return "gone"
 
 
 def _namespace() -> str:

@@ -7,10 +7,21 @@ import ctypes
 import os
 import signal
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
+from environments.machine.processes import (
+    born,
+    descendants,
+    is_still,
+    kill_until_gone,
+    look_at,
+    of_account,
+    send,
+    send_to_group,
+    still_alive,
+    thread_states,
+)
 from environments.worker.control import FREEZE_PAUSE, ControlGroup
 
 _PR_SET_CHILD_SUBREAPER = 36
@@ -31,7 +42,7 @@ class Tree:
         """What the processes had run when SIGSTOP had stopped them; None where the kernel's freezer has."""
         if not own_namespace and account is None:
             _adopt_orphans()
-        self._before = set() if own_namespace else descendants(os.getpid())
+        self._before = set() if own_namespace else set(descendants(os.getpid()))
 
     def led_by(self, leader: int) -> None:
         self._leader = leader
@@ -41,18 +52,17 @@ class Tree:
         """Return the tree's processes of this moment, and remember them."""
         if self._leader is None:
             return set()
-        found = self._group.members() if self._group.folders else descendants(self._leader)
+        found = self._group.members() if self._group.folders else set(descendants(self._leader))
         if not self._group.folders and not self._own_namespace and self._account is not None:
             found |= of_account(self._account)  # orphans are init's children by now
         for pid in found:
-            self._seen.setdefault(pid, _born(pid))
+            self._seen.setdefault(pid, born(pid))
         return found
 
     def strike(self) -> None:
         """Kill what is there at this moment."""
         for pid in self.look():
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
+            send(pid, signal.SIGKILL)
 
     def freeze(self, seconds: float = 5.0) -> bool:
         """Stop all processes, by the kernel's freezer where there is one; whether all of them stand still.
@@ -64,19 +74,18 @@ class Tree:
         deadline = time.monotonic() + seconds
         if self._group.freeze(seconds):
             # One that was thawed a moment ago may be on its way back into the freezer, without having run its own code.
-            while any("R" in _thread_states(pid) for pid in self.look()) and time.monotonic() < deadline:
+            while any("R" in thread_states(pid) for pid in self.look()) and time.monotonic() < deadline:
                 time.sleep(FREEZE_PAUSE)
             return True
         before: set[int] | None = None
         while True:
             found = self.look()
-            running = {pid for pid in found if not _is_still(pid)}
+            running = {pid for pid in found if not is_still(pid)}
             if not running and found == before:
                 self._stood = _switches(found)
                 return True
             for pid in running:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGSTOP)
+                send(pid, signal.SIGSTOP)
             self._frozen |= running
             before = None if running else found
             if time.monotonic() > deadline:
@@ -91,8 +100,7 @@ class Tree:
         self._stood = None
         self._group.thaw()
         for pid in self._frozen:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGCONT)
+            send(pid, signal.SIGCONT)
         self._frozen.clear()
 
     @property
@@ -109,8 +117,7 @@ class Tree:
         if self._leader is None:
             return "nothing-started", 0
         self.look()
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._leader, signal.SIGKILL)
+        send_to_group(self._leader, signal.SIGKILL)
         try:
             if self._group.folders:
                 return "cgroup", self._group.kill(seconds)
@@ -124,46 +131,20 @@ class Tree:
             self._live.discard(self._leader)
 
     def _seen_alive(self) -> set[int]:
-        return {pid for pid, born in self._seen.items() if born and _born(pid) == born}
+        return still_alive(self._seen)
 
     def _adopted(self) -> set[int]:
         """Return what is new below us, in a session of its own, and no other worker's."""
         others = {pid for leader in self._live - {self._leader} for pid in (leader, *descendants(leader))}
         found = set()
-        for pid in descendants(os.getpid()) - self._before - others:
-            fields = _stat_fields(pid)
-            if fields and int(fields[3]) != os.getsid(0):
+        for pid in set(descendants(os.getpid())) - self._before - others:
+            process = look_at(pid)
+            if process is not None and process.session != os.getsid(0):
                 found.add(pid)
-                if fields[0] == "Z" and pid != self._leader:
+                if process.state == "Z" and pid != self._leader:
                     with contextlib.suppress(ChildProcessError):
                         os.waitpid(pid, os.WNOHANG)
         return found
-
-
-def descendants(of: int) -> set[int]:
-    """Return the process ids below `of`."""
-    children: dict[int, list[int]] = {}
-    for pid in _every_process():
-        if fields := _stat_fields(pid):
-            children.setdefault(int(fields[1]), []).append(pid)
-    found: set[int] = set()
-    waiting = [of]
-    while waiting:
-        for child in children.get(waiting.pop(), ()):
-            if child not in found:
-                found.add(child)
-                waiting.append(child)
-    return found
-
-
-def of_account(account: int) -> set[int]:
-    """Return the processes that run under `account`."""
-    found = set()
-    for pid in _every_process():
-        with contextlib.suppress(OSError):
-            if Path(f"/proc/{pid}").stat().st_uid == account:
-                found.add(pid)
-    return found
 
 
 def uses_more_than(pids: set[int], limit: float) -> bool:
@@ -189,37 +170,9 @@ def _proportional_bytes(pid: int) -> int:
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
 
 
-def kill_until_gone(find: Callable[[], set[int]], seconds: float) -> int:
-    """Kill what `find` returns until it finds nothing but corpses; return how many remain after `seconds`."""
-    deadline = time.monotonic() + seconds
-    pause = 0.001
-    while pids := {pid for pid in find() if not _is_zombie(pid)}:
-        for pid in pids:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-        if time.monotonic() > deadline:
-            return len(pids)
-        time.sleep(pause)  # the kernel is tearing processes down
-        pause = min(pause * 2, 0.1)
-    return 0
-
-
 def _adopt_orphans() -> None:
     """Let orphaned descendants become children of this process, so that none slips away unseen."""
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-
-
-def _every_process() -> list[int]:
-    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
-
-
-def _is_zombie(pid: int) -> bool:
-    return _thread_states(pid) <= {"Z", "X"}
-
-
-def _is_still(pid: int) -> bool:
-    """Whether a process is stopped or dead: it computes nothing."""
-    return _thread_states(pid) <= {"T", "t", "Z", "X"}
 
 
 def _switches(pids: set[int]) -> dict[int, list[str]]:
@@ -232,27 +185,3 @@ def _switches(pids: set[int]) -> dict[int, list[str]]:
                 lines = (task / "status").read_text().splitlines()
                 counts += [line for line in lines if "ctxt_switches" in line or line.startswith("State:")]
     return found
-
-
-def _thread_states(pid: int) -> set[str]:
-    """Return the states of all threads; a process whose first one has ended looks dead and may run on."""
-    states = set()
-    with contextlib.suppress(OSError):
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            with contextlib.suppress(OSError):
-                states.add((task / "stat").read_text().rpartition(")")[2].split()[0])
-    return states
-
-
-def _born(pid: int) -> str:
-    """Return the moment a process began, which tells it from a later one with its id; empty if it is gone."""
-    fields = _stat_fields(pid)
-    return fields[19] if fields else ""
-
-
-def _stat_fields(pid: int) -> list[str]:
-    """Return the fields of /proc/<pid>/stat after the name: state, parent, group, session, ..."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return []

@@ -9,8 +9,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from environments.machine.processes import kill_tree, signal_tree
 from sessions.host.participants import Participant
-from sessions.host.process_tree import kill_tree, signal_tree
 from sessions.record.events import ClockPaused, CommandRun, Event
 from sessions.record.log import Journal
 from sessions.record.state import Phase

@@ -12,9 +12,19 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 
+from environments.machine.bubblewrap import (
+    PROGRAM,
+    bubblewrap,
+    covered,
+    gpu_devices,
+    own_processes,
+    read_only,
+    read_only_if_there,
+    try_bubblewrap,
+    writable,
+)
 from sessions.record.events import Isolation, IsolationFound
 
 _PROBE = Path(__file__).with_name("isolation_probe.py")
@@ -173,22 +183,16 @@ def unavailable(level: Isolation, surroundings: Surroundings) -> str | None:
         return f"there is no account {surroundings.account!r}"
     if level is Isolation.SANDBOX:
         return (
-            None if sandbox_works() else "bubblewrap (bwrap) is not installed or may not make namespaces here"
+            None
+            if sandbox_works()
+            else f"bubblewrap makes no sandbox here: {try_bubblewrap(own_network=False).problem}"
         )
     return None
 
 
-@cache
 def sandbox_works() -> bool:
-    """Whether bubblewrap can make a sandbox here, found by trying once."""
-    program = shutil.which("bwrap")
-    if program is None:
-        return False
-    command = [program, *_namespaces(), "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "true"]
-    try:
-        return subprocess.run(command, check=False, capture_output=True, timeout=10).returncode == 0
-    except (OSError, subprocess.TimeoutExpired):
-        return False
+    """Whether bubblewrap can make a participant's sandbox here, found by trying once."""
+    return bubblewrap(own_network=False) is not None
 
 
 def participant_command(
@@ -258,8 +262,8 @@ def _sandbox(surroundings: Surroundings) -> list[str]:
     """The whole file system read-only, own processes, /dev and /tmp; masks over it, then what shows in spite of them."""
     work = str(surroundings.work_folder.resolve())
     command = [
-        "bwrap",
-        *_namespaces(),
+        PROGRAM,
+        *own_processes(),
         "--die-with-parent",
         "--unshare-ipc",
         "--unshare-uts",
@@ -267,15 +271,10 @@ def _sandbox(surroundings: Surroundings) -> list[str]:
     ]
     command += [] if surroundings.network else ["--unshare-net"]
     command += [] if surroundings.terminal else ["--new-session"]
-    command += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
-    for device in sorted(Path("/dev").glob("nvidia*")):
-        command += ["--dev-bind", str(device), str(device)]
-    for node in ("/dev/kfd", "/dev/dri"):
-        command += ["--dev-bind-try", node, node]
-    command += _own_temporary(surroundings)
-    command += ["--tmpfs", "/run"]
+    command += [*read_only("/"), "--dev", "/dev", "--proc", "/proc", *gpu_devices()]
+    command += [*_own_temporary(surroundings), "--tmpfs", "/run"]
     for path in _NEEDED_OF_RUN:
-        command += ["--ro-bind-try", path, path]
+        command += read_only_if_there(path)
     return [*command, *_places(surroundings), "--chdir", work]
 
 
@@ -285,14 +284,14 @@ def _places(surroundings: Surroundings) -> list[str]:
     masks = [
         m.resolve() for m in (*surroundings.masks, *(home / name for name in _KEYS_OF_HOME)) if m.exists()
     ]
-    placed = [(m, ["--tmpfs", str(m)] if m.is_dir() else ["--ro-bind", "/dev/null", str(m)]) for m in masks]
-    for shown in surroundings.visible:
-        real = shown.resolve()
-        placed.append((real, ["--ro-bind-try", str(real), str(real)]))
-    writable = [surroundings.work_folder.resolve()]
+    placed = [(m, covered(m, folder=m.is_dir())) for m in masks]
+    placed += [
+        (real, read_only_if_there(real)) for real in (shown.resolve() for shown in surroundings.visible)
+    ]
+    open_to_them = [surroundings.work_folder.resolve()]
     if surroundings.private is not None:
-        writable.append(surroundings.private.resolve() / "cache")
-    placed += [(path, ["--bind", str(path), str(path)]) for path in writable]
+        open_to_them.append(surroundings.private.resolve() / "cache")
+    placed += [(path, writable(path)) for path in open_to_them]
     command = [word for _, words in sorted(placed, key=lambda place: len(place[0].parts)) for word in words]
     for mask in masks:
         command += ["--remount-ro", str(mask)] if mask.is_dir() else []
@@ -304,12 +303,7 @@ def _own_temporary(surroundings: Surroundings) -> list[str]:
         return ["--tmpfs", "/tmp"]  # noqa: S108  (inside the sandbox)
     for name in ("tmp", "cache"):
         (surroundings.private / name).mkdir(parents=True, exist_ok=True, mode=0o700)
-    return ["--bind", str(surroundings.private.resolve() / "tmp"), "/tmp"]  # noqa: S108
-
-
-def _namespaces() -> list[str]:
-    """As root, mounts need no user namespace: drop every capability instead, so that no other process can be traced."""
-    return ["--unshare-pid", *(["--cap-drop", "ALL"] if os.geteuid() == 0 else ["--unshare-user"])]
+    return writable(surroundings.private.resolve() / "tmp", "/tmp")  # noqa: S108
 
 
 def _interpreter() -> str:

@@ -17,6 +17,7 @@ import psutil
 from msgspec import structs
 
 from environments.contract import AssetFolders, EnvironmentSpec
+from environments.machine.hardware import cpu_name
 from sessions.host.isolation import detect
 from sessions.host.participants import guarded_of, surroundings_of
 from sessions.host.surveying import questions
@@ -222,17 +223,8 @@ def find_hardware(label: str, gpus: tuple[str, ...] = ()) -> Hardware:
     """Return this machine; `label` is the class that the session's profile has on it."""
     return Hardware(
         label=label,
-        cpu=_cpu_name(),
+        cpu=cpu_name(),
         cpus=psutil.cpu_count() or 1,
         memory_bytes=psutil.virtual_memory().total,
         gpus=gpus,
     )
-
-
-def _cpu_name() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.machine())

@@ -10,10 +10,11 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
+from environments.machine.home import HOME_VARIABLE
 from sessions.host.isolation import Guarded, Surroundings, command_in, participant_variables
 from sessions.host.wiring import Wiring
 from sessions.record.events import Isolation
-from sessions.record.store import HOME_VARIABLE, RUNTIME_VARIABLE, SESSION_VARIABLE, Record, runtime_folder
+from sessions.record.store import RUNTIME_VARIABLE, SESSION_VARIABLE, Record, runtime_folder
 
 
 class Participant:

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import msgspec
 
 from environments.contract import AssetFolders, CheckReport, GatewayAccess, Progress, ScoreReport, ScoreStatus
-from sessions.host.process_tree import kill_tree
+from environments.machine.processes import kill_tree
 from sessions.record.events import SessionOpened
 
 OnProgress = Callable[[Progress], None]

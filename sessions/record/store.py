@@ -9,7 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-HOME_VARIABLE = "REBENCH_HOME"
+from environments.machine.home import home_folder
+
 SESSION_VARIABLE = "REBENCH_SESSION"
 RUNTIME_VARIABLE = "REBENCH_RUNTIME"
 LONGEST_SOCKET = 107
@@ -18,15 +19,6 @@ LONGEST_SOCKET = 107
 
 class SessionNotFound(LookupError):
     """No session matches, or several do; the message lists what exists."""
-
-
-def home_folder() -> Path:
-    """Return where everything we keep lives: `$REBENCH_HOME`, else the user's data folder."""
-    if chosen := os.environ.get(HOME_VARIABLE):
-        return Path(chosen).expanduser().absolute()
-    from platformdirs import user_data_path
-
-    return user_data_path("rebench-workbench")
 
 
 def runtime_folder() -> Path:

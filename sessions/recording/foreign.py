@@ -6,12 +6,13 @@ A hint for the proctor, never a verdict: it looks every few seconds at what is t
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
 import msgspec
-import psutil
+
+from environments.machine.processes import Process, all_processes, born
 
 RECORDING_VARIABLE = "REBENCH_RECORDING"
 """Set in a recorded shell, so that what it leaves in the background is known as its own: `SESSION/NUMBER`."""
@@ -31,16 +32,6 @@ class ForeignShell(msgspec.Struct, frozen=True):
     found_command: str
 
 
-class _Process(msgspec.Struct, frozen=True):
-    """What `/proc/<pid>/stat` says."""
-
-    pid: int
-    parent: int
-    session: int
-    tty: int
-    started: int
-
-
 def foreign_shells(
     work_tree: Path, *, ours: Collection[int], session: str = "", proc: Path = Path("/proc")
 ) -> tuple[ForeignShell, ...]:
@@ -50,7 +41,7 @@ def foreign_shells(
     names what a descendant's environment would say of a shell that has since ended. Processes of users one may not
     look at are not seen.
     """
-    processes = {process.pid: process for process in _processes(proc)}
+    processes = {p.pid: p for p in all_processes(proc) if p.state not in "ZX"}
     known: dict[int, bool] = dict.fromkeys(ours, True)
     root = os.path.realpath(work_tree)
     found: dict[int, ForeignShell] = {}
@@ -78,36 +69,20 @@ class ForeignWatch:
     def __init__(self, work_tree: Path, session: str = "") -> None:
         self._work_tree = work_tree
         self._session = session
-        self._told: set[tuple[int, float]] = set()
+        self._told: set[tuple[int, str]] = set()
 
     def look(self, ours: Collection[int]) -> tuple[ForeignShell, ...]:
         """Return those that are new since the last look."""
         fresh = []
         for shell in foreign_shells(self._work_tree, ours=ours, session=self._session):
-            with suppress(psutil.Error):
-                key = (shell.pid, psutil.Process(shell.pid).create_time())
-                if key not in self._told:
-                    self._told.add(key)
-                    fresh.append(shell)
+            key = (shell.pid, born(shell.pid))
+            if key[1] and key not in self._told:
+                self._told.add(key)
+                fresh.append(shell)
         return tuple(fresh)
 
 
-def _processes(proc: Path) -> Iterator[_Process]:
-    for name in os.listdir(proc):  # noqa: PTH208
-        if not name.isdecimal():
-            continue
-        try:
-            with open(proc / name / "stat", "rb") as file:  # noqa: PTH123  (a thousand times a look)
-                line = file.read()
-        except OSError:
-            continue
-        # The name in parentheses may hold anything, parentheses included.
-        fields = line[line.rfind(b")") + 2 :].split()
-        if len(fields) > 19 and fields[0] not in (b"Z", b"X"):
-            yield _Process(int(name), int(fields[1]), int(fields[3]), int(fields[4]), int(fields[19]))
-
-
-def _descends(process: _Process, processes: dict[int, _Process], known: dict[int, bool]) -> bool:
+def _descends(process: Process, processes: dict[int, Process], known: dict[int, bool]) -> bool:
     """Whether one of ours is among the process and its ancestors; remembers the answer for all on the way."""
     way: list[int] = []
     pid = process.pid

@@ -12,7 +12,14 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-import psutil
+from environments.machine.processes import (
+    births,
+    descendants,
+    of_session,
+    send,
+    send_to_group,
+    still_alive,
+)
 
 
 class ShellNotStarted(OSError):
@@ -83,37 +90,24 @@ class Shell:
         with suppress(OSError):
             groups.add(os.tcgetpgrp(self.master))
         for group in groups:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(group, signal.SIGHUP)
-                os.killpg(group, signal.SIGCONT)
+            send_to_group(group, signal.SIGHUP)
+            send_to_group(group, signal.SIGCONT)
 
     def kill(self, patience: float = 2.0) -> None:
         """End the program and every descendant that did not leave on being hung up."""
-        family = self.family()
+        others = births(self.family() - {self.pid})
         self.hang_up()
         deadline = time.monotonic() + patience
-        _, left = psutil.wait_procs([p for p in family if p.pid != self.pid], timeout=patience)
-        while not self.ended() and time.monotonic() < deadline:
+        while (still_alive(others) or not self.ended()) and time.monotonic() < deadline:
             time.sleep(0.02)
-        for process in left:
-            with suppress(psutil.Error):
-                process.kill()
+        for pid in still_alive(others):
+            send(pid, signal.SIGKILL)
         if not self.ended():
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.pid, signal.SIGKILL)
+            send_to_group(self.pid, signal.SIGKILL)
 
-    def family(self) -> list[psutil.Process]:
+    def family(self) -> set[int]:
         """Return the program, its descendants and whoever else is in its terminal session."""
-        try:
-            shell = psutil.Process(self.pid)
-            found = {p.pid: p for p in (shell, *shell.children(recursive=True))}
-        except psutil.Error:
-            found = {}
-        for process in psutil.process_iter():
-            with suppress(OSError, psutil.Error):
-                if os.getsid(process.pid) == self.pid:
-                    found.setdefault(process.pid, process)
-        return list(found.values())
+        return {self.pid, *descendants(self.pid), *of_session(self.pid)}
 
     def ended(self) -> bool:
         """Whether the program has ended, without collecting its exit code."""

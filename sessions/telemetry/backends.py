@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
+from environments.machine.gpus import GpuReading, GpusUnreadable, Nvml, readings
 from sessions.telemetry.samples import Gpu, GpuProcess
 
 
@@ -22,68 +22,44 @@ class NoGpus:
         return ()
 
 
-class Nvml:
-    """NVIDIA devices through the driver's management library.
+class DriverGpus:
+    """NVIDIA devices through the driver's management library, with who owns the processes on them.
 
     Raises:
-        OSError: the library or the driver is not there.
+        GpusUnreadable: the library or the driver is not there.
     """
 
     def __init__(self) -> None:
-        import pynvml
-
-        self._nvml = pynvml
-        try:
-            pynvml.nvmlInit()
-        except pynvml.NVMLError as error:
-            raise OSError(f"no NVIDIA driver: {error}") from error
+        self._nvml = Nvml()
 
     def read(self) -> tuple[Gpu, ...]:
-        return tuple(self._device(index) for index in range(self._nvml.nvmlDeviceGetCount()))
+        return tuple(map(_sampled, readings(self._nvml)))
 
-    def _device(self, index: int) -> Gpu:
-        nvml = self._nvml
-        try:
-            handle = nvml.nvmlDeviceGetHandleByIndex(index)
-            name = nvml.nvmlDeviceGetName(handle)
-        except nvml.NVMLError as error:
-            return Gpu(index, f"GPU {index}", problem=str(error))
-        memory = self._ask(nvml.nvmlDeviceGetMemoryInfo, handle)
-        usage = self._ask(nvml.nvmlDeviceGetUtilizationRates, handle)
-        power = self._ask(nvml.nvmlDeviceGetPowerUsage, handle)
-        mig = self._ask(nvml.nvmlDeviceGetMigMode, handle)
-        return Gpu(
-            index=index,
-            name=name if isinstance(name, str) else name.decode(),
-            utilisation=None if usage is None else float(usage.gpu),
-            memory_used=None if memory is None else int(memory.used),
-            memory_total=None if memory is None else int(memory.total),
-            power_watts=None if power is None else power / 1000,
-            temperature=self._ask(nvml.nvmlDeviceGetTemperature, handle, nvml.NVML_TEMPERATURE_GPU),
-            clock_mhz=self._ask(nvml.nvmlDeviceGetClockInfo, handle, nvml.NVML_CLOCK_SM),
-            mig=bool(mig and mig[0]),
-            processes=self._processes(handle),
-        )
 
-    def _ask(self, question: Callable[..., Any], *arguments: Any) -> Any:
-        """Return the driver's answer, or None where it has none."""
-        try:
-            return question(*arguments)
-        except self._nvml.NVMLError:
-            return None
+def _sampled(reading: GpuReading) -> Gpu:
+    return Gpu(
+        index=reading.index,
+        name=reading.name,
+        utilisation=None if reading.utilisation is None else float(reading.utilisation),
+        memory_used=reading.memory_used,
+        memory_total=reading.memory_total,
+        power_watts=reading.power_watts,
+        temperature=reading.temperature,
+        clock_mhz=reading.sm_clock_mhz,
+        mig=reading.mig,
+        processes=tuple(_owned(pid, held) for pid, held in reading.processes.items()),
+        problem=reading.problem,
+    )
 
-    def _processes(self, handle: Any) -> tuple[GpuProcess, ...]:
-        import psutil
 
-        found = self._ask(self._nvml.nvmlDeviceGetComputeRunningProcesses, handle) or ()
-        processes = []
-        for process in found:
-            name, owner = "?", "?"
-            with contextlib.suppress(psutil.Error):
-                running = psutil.Process(process.pid)
-                name, owner = running.name(), running.username()
-            processes.append(GpuProcess(process.pid, name, owner, process.usedGpuMemory))
-        return tuple(processes)
+def _owned(pid: int, held: int | None) -> GpuProcess:
+    import psutil
+
+    name, owner = "?", "?"
+    with contextlib.suppress(psutil.Error):
+        running = psutil.Process(pid)
+        name, owner = running.name(), running.username()
+    return GpuProcess(pid, name, owner, held)
 
 
 class ScriptedGpus:
@@ -102,6 +78,6 @@ class ScriptedGpus:
 def machine_backend() -> GpuBackend:
     """Return the backend of this machine."""
     try:
-        return Nvml()
-    except (OSError, ImportError):
+        return DriverGpus()
+    except GpusUnreadable:
         return NoGpus()

@@ -181,11 +181,6 @@ def test_a_lock_of_a_killed_process_is_free(tmp_path: Path) -> None:
         assert time.monotonic() - began < 5
 
 
-def test_the_home_is_the_variable_or_the_users_data_folder(tmp_path: Path) -> None:
-    assert assets.home({"REBENCH_HOME": str(tmp_path)}) == tmp_path
-    assert assets.home({}).name == "rebench-workbench"
-
-
 def test_the_tiny_environment_prepares_the_same_numbers_every_time(tmp_path: Path) -> None:
     digests = [
         {f.path: f.sha256 for f in assets.read_manifest(Tiny(tmp_path / name).folders).files} for name in "ab"

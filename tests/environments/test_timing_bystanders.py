@@ -8,29 +8,30 @@ from typing import Any
 
 import pytest
 
+from environments.machine.gpus import Nvml
 from environments.triton_cumsum.timing.bystanders import Bystanders, own_processes
 from environments.triton_cumsum.timing.gpu_state import (
-    GpuProcess,
     GpuReading,
+    GpuUser,
     ScriptedReader,
     find_handle,
 )
 
-ME = GpuProcess(pid=os.getpid(), name="scorer", memory_mb=9000.0, active=60)
-WORKER = GpuProcess(pid=70_001, name="worker", memory_mb=3000.0, active=90)
-NOTEBOOK = GpuProcess(pid=70_002, name="jupyter", memory_mb=4000.0)
-TRAINING = GpuProcess(pid=70_003, name="python train.py", memory_mb=20_000.0, active=97)
+ME = GpuUser(pid=os.getpid(), name="scorer", memory_mb=9000.0, active=60)
+WORKER = GpuUser(pid=70_001, name="worker", memory_mb=3000.0, active=90)
+NOTEBOOK = GpuUser(pid=70_002, name="jupyter", memory_mb=4000.0)
+TRAINING = GpuUser(pid=70_003, name="python train.py", memory_mb=20_000.0, active=97)
 
 
-def busy(process: GpuProcess, active: int) -> GpuProcess:
-    return GpuProcess(process.pid, process.name, process.memory_mb, active)
+def busy(process: GpuUser, active: int) -> GpuUser:
+    return GpuUser(process.pid, process.name, process.memory_mb, active)
 
 
-def idle(*processes: GpuProcess) -> GpuReading:
+def idle(*processes: GpuUser) -> GpuReading:
     return GpuReading(utilisation=0, processes=processes)
 
 
-def at_work(*processes: GpuProcess) -> GpuReading:
+def at_work(*processes: GpuUser) -> GpuReading:
     return GpuReading(utilisation=99, processes=(ME, WORKER, *processes))
 
 
@@ -56,7 +57,7 @@ def test_who_comes_meanwhile_is_named() -> None:
 
 
 def test_who_comes_and_only_holds_memory_is_named_when_still_there_at_a_second_look() -> None:
-    newcomer = GpuProcess(pid=70_009, name="python", memory_mb=500.0)
+    newcomer = GpuUser(pid=70_009, name="python", memory_mb=500.0)
     assert bystanders(idle(), idle(), at_work(newcomer)).why_disturbed() is not None
     assert bystanders(idle(), idle(), at_work(newcomer), at_work()).why_disturbed() is None
 
@@ -78,7 +79,7 @@ def test_who_held_memory_before_is_let_be_until_it_computes() -> None:
 
 def test_who_came_computed_and_went_is_named_all_the_same() -> None:
     """The driver's samples of use tell of it although it is no longer listed as holding memory."""
-    gone = GpuProcess(pid=70_010, name="unknown", active=35, listed=False)
+    gone = GpuUser(pid=70_010, name="unknown", active=35, listed=False)
     assert bystanders(idle(), idle(), at_work(gone), at_work()).why_disturbed() is not None
 
 
@@ -99,8 +100,8 @@ def test_where_process_numbers_are_not_ours_nothing_is_told_of_processes() -> No
 
 def test_samples_of_use_with_other_numbers_than_the_list_blame_nobody() -> None:
     """In a container the list may hold the container's numbers, and the samples the host's."""
-    me = GpuProcess(pid=os.getpid(), name="scorer", memory_mb=9000.0)
-    host = GpuProcess(pid=990_001, name="unknown", active=98, listed=False)
+    me = GpuUser(pid=os.getpid(), name="scorer", memory_mb=9000.0)
+    host = GpuUser(pid=990_001, name="unknown", active=98, listed=False)
     others = bystanders(idle(), idle(), GpuReading(utilisation=99, processes=(me, host)))
     assert others.why_disturbed() is None
     assert others.looks == 1
@@ -140,6 +141,9 @@ class Cards:
     def __init__(self, count: int = 2, *, knows: bool = True) -> None:
         self.count, self.knows = count, knows
 
+    def nvmlInit(self) -> None:  # noqa: N802
+        pass
+
     def nvmlDeviceGetHandleByUUID(self, uuid: str) -> str:  # noqa: N802
         return self._of(uuid, {"GPU-aa": "first", "GPU-bb": "second"})
 
@@ -173,22 +177,21 @@ class Cards:
 def test_a_card_is_found_by_what_it_is_and_never_by_cudas_number(
     properties: Any, cards: Cards, handle: str | None
 ) -> None:
-    assert find_handle(cards, properties) == handle
+    assert find_handle(Nvml(cards), properties) == handle
 
 
 def test_use_since_the_last_look_is_told_by_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    from environments.triton_cumsum.timing.gpu_state import _samples
-
     def sample(pid: int, at: int, used: int) -> SimpleNamespace:
         return SimpleNamespace(pid=pid, timeStamp=at, smUtil=used)
 
     nvml = SimpleNamespace(
         NVMLError=Cards.NVMLError,
+        nvmlInit=lambda: None,
         nvmlDeviceGetProcessUtilization=lambda _h, _s: [
             sample(5, 90, 99),
             sample(5, 110, 7),
             sample(6, 120, 30),
         ],
     )
-    assert _samples(nvml, None, 100) == ({5: 7, 6: 30}, 120)
-    assert _samples(SimpleNamespace(NVMLError=Cards.NVMLError), None, 100) == ({}, 100)
+    assert Nvml(nvml).use_since(None, 100) == ({5: 7, 6: 30}, 120)
+    assert Nvml(Cards()).use_since(None, 100) == ({}, 100)

@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 
 from environments.triton_cumsum.timing.gpu_state import (
-    GpuProcess,
     GpuReading,
+    GpuUser,
     NvmlReader,
     ScriptedReader,
     summary,
     why_busy,
 )
 
-TRAINING = GpuProcess(pid=4242, name="python train.py", memory_mb=20_000.0)
-OURS = GpuProcess(pid=os.getpid(), name="python", memory_mb=500.0)
+TRAINING = GpuUser(pid=4242, name="python train.py", memory_mb=20_000.0)
+OURS = GpuUser(pid=os.getpid(), name="python", memory_mb=500.0)
 
 
-def busy(utilisation: int, *processes: GpuProcess) -> GpuReading:
+def busy(utilisation: int, *processes: GpuUser) -> GpuReading:
     return GpuReading(utilisation=utilisation, processes=processes)
 
 

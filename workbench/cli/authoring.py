@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from sessions.record.store import home_folder
+from environments.machine.home import home_folder
 from workbench.cli.command import Command
 from workbench.cli.environments import environment_argument, profile_option
 from workbench.cli.exits import Exit, Stop

@@ -18,7 +18,7 @@ def doctor(as_json: bool) -> Exit:
     """Look whether this machine is ready, and how to fix what is not."""
     import msgspec
 
-    from sessions.record.store import home_folder
+    from environments.machine.home import home_folder
     from workbench.preflight.findings import Judgement, judge
     from workbench.preflight.machine import examine
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from sessions.record.store import home_folder
+from environments.machine.home import home_folder
 from workbench.cli.command import Command, Entry, LazyGroup
 from workbench.cli.exits import Exit
 from workbench.cli.reading import json_option, print_json

@@ -138,10 +138,10 @@ def _gpu(gpu: Gpu) -> Finding:
 
 def _sandbox(machine: Machine) -> Finding:
     sandbox = machine.sandbox
-    if sandbox.version and not sandbox.problem:
-        return Finding("isolation", Judgement.GOOD, f"bubblewrap {sandbox.version} works")
+    if sandbox.problem is None:
+        return Finding("isolation", Judgement.GOOD, f"bubblewrap {sandbox.shown_version} works")
     fix = "apt install bubblewrap"
-    if sandbox.version:
+    if sandbox.program:
         fix = "allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0)"
     if machine.root:
         fix += ", or hold the session as root with a participant of another user (--isolation user)"

@@ -6,7 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 
 from environments.contract import Profile
-from workbench.preflight.machine import read_gpus, usable_cpus
+from environments.machine.hardware import usable_cpus
+from workbench.preflight.machine import read_gpus
 
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 _UNIQUE = ("GPU-", "MIG-")

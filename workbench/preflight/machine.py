@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.metadata
 import os
 import re
@@ -14,15 +13,10 @@ from pathlib import Path
 
 import msgspec
 
+from environments.machine.bubblewrap import Tried, try_bubblewrap
+from environments.machine.hardware import usable_cpus, usable_memory
 from sessions.telemetry.backends import GpuBackend, machine_backend
 from sessions.telemetry.samples import Gpu
-
-
-class Sandbox(msgspec.Struct, frozen=True):
-    """Whether bubblewrap works here; `problem` says why not."""
-
-    version: str | None
-    problem: str | None = None
 
 
 class Terminal(msgspec.Struct, frozen=True):
@@ -50,7 +44,7 @@ class Machine(msgspec.Struct, frozen=True):
     """Name -> version line of those that were found."""
     packages: dict[str, str]
     """Distribution -> version of those that are installed."""
-    sandbox: Sandbox
+    sandbox: Tried
     root: bool
     terminal: Terminal
     load: float
@@ -64,22 +58,20 @@ def examine(
     gpus: GpuBackend | None = None,
 ) -> Machine:
     """Look at this machine; `place` is where sessions will be kept."""
-    import psutil
-
     devices, problem = read_gpus(gpus)
     wanted = dict.fromkeys(("git", "tmux", *programs))
     return Machine(
         system=sys.platform,
         python=".".join(map(str, sys.version_info[:3])),
         cpus=usable_cpus(),
-        memory_bytes=min(psutil.virtual_memory().total, _cgroup_memory()),
+        memory_bytes=usable_memory(),
         disk_free=shutil.disk_usage(_existing(place)).free,
         disk_place=str(place),
         gpus=devices,
         gpu_problem=problem,
         programs={name: line for name in wanted if (line := program_version(name)) is not None},
         packages={name: v for name in ("torch", *packages) if (v := package_version(name)) is not None},
-        sandbox=try_sandbox(),
+        sandbox=try_bubblewrap(),
         root=os.geteuid() == 0,
         terminal=_terminal(),
         load=os.getloadavg()[0],
@@ -92,22 +84,6 @@ def read_gpus(backend: GpuBackend | None = None) -> tuple[tuple[Gpu, ...], str |
         return (backend or machine_backend()).read(), None
     except Exception as error:  # noqa: BLE001 - a driver in trouble raises what it likes
         return (), f"{type(error).__name__}: {error}"
-
-
-def usable_cpus() -> int:
-    """Return the cores this process may use; a container's quota counts."""
-    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    with contextlib.suppress(OSError, ValueError):
-        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split()
-        if quota != "max":
-            return max(1, min(count, round(int(quota) / int(period))))
-    return count
-
-
-def _cgroup_memory() -> int:
-    with contextlib.suppress(OSError, ValueError):
-        return int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii"))
-    return sys.maxsize
 
 
 def _existing(place: Path) -> Path:
@@ -136,22 +112,6 @@ def package_version(name: str) -> str | None:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         return None
-
-
-def try_sandbox() -> Sandbox:
-    """Run `true` in bubblewrap: only trying tells whether the kernel lets us."""
-    path = shutil.which("bwrap")
-    if path is None:
-        return Sandbox(None, "bubblewrap is not installed")
-    version = (program_version("bwrap") or "bubblewrap").removeprefix("bubblewrap ")
-    command = [path, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-pid", "true"]
-    try:
-        said = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return Sandbox(version, str(error))
-    return Sandbox(
-        version, None if said.returncode == 0 else said.stderr.strip() or f"exit code {said.returncode}"
-    )
 
 
 def _terminal() -> Terminal:

@@ -6,14 +6,14 @@ import os
 import time
 from collections.abc import Callable
 
+from environments.machine.processes import descendants
 from environments.triton_cumsum.timing.gpu_state import (
     BUSY_PERCENT,
-    GpuProcess,
     GpuReader,
     GpuReading,
+    GpuUser,
     why_busy,
 )
-from environments.worker.reap import descendants
 
 _PAUSE = 0.3
 """Seconds between two looks before a newcomer is named."""
@@ -69,7 +69,7 @@ class Bystanders:
         whom = ", ".join(p.label() for p in others)
         return f"the GPU was used by others while your function was timed: {whom}; stop them and score again"
 
-    def _look(self) -> list[GpuProcess]:
+    def _look(self) -> list[GpuUser]:
         self._own |= self._find_own()
         reading = self._reader.read()
         listed = {p.pid for p in reading.processes if p.listed} if reading else set()
@@ -86,5 +86,5 @@ class Bystanders:
         ]
 
 
-def _computes(process: GpuProcess) -> bool:
+def _computes(process: GpuUser) -> bool:
     return (process.active or 0) >= BUSY_PERCENT

@@ -8,13 +8,14 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 from environments.contract import Value
+from environments.machine.gpus import GpusUnreadable, Nvml
 
 BUSY_PERCENT = 5
 """Utilisation from which a GPU counts as busy."""
 
 
-class GpuProcess(Value, frozen=True):
-    """A process that holds memory on the GPU."""
+class GpuUser(Value, frozen=True):
+    """A process on the GPU, and what it did there since the last look."""
 
     pid: int
     name: str
@@ -40,7 +41,7 @@ class GpuReading(Value, frozen=True):
     throttled: tuple[str, ...] = ()
     utilisation: int | None = None
     """Per cent of the last moment in which anything ran."""
-    processes: tuple[GpuProcess, ...] = ()
+    processes: tuple[GpuUser, ...] = ()
 
 
 class GpuReader(Protocol):
@@ -55,58 +56,40 @@ class NvmlReader:
 
     def __init__(self, device: str) -> None:
         self._device = device
+        self._nvml: Nvml | None = None
         self._handle: Any = None
         self._since = 0
         """Microseconds of the newest sample of use that was seen."""
 
     def read(self) -> GpuReading | None:
         try:
-            import pynvml
-        except ImportError:
-            return None
-        try:
-            if self._handle is None:
-                pynvml.nvmlInit()
-                self._handle = self._find(pynvml)
+            if self._nvml is None:
+                self._nvml = Nvml()
+                self._handle = self._find(self._nvml)
             if self._handle is None:
                 return None
-            active, self._since = _samples(pynvml, self._handle, self._since)
-            return _look(pynvml, self._handle, active)
-        except pynvml.NVMLError:
+            active, self._since = self._nvml.use_since(self._handle, self._since)
+            return _look(self._nvml, self._handle, active)
+        except GpusUnreadable:
             return None
 
-    def _find(self, nvml: Any) -> Any:
-        """Return NVML's handle; None where the device cannot be told from others.
-
-        NVML numbers all cards of the machine, CUDA only those of CUDA_VISIBLE_DEVICES and in an order of its own, so
-        that a number says nothing: the identifier does, or the address on the bus.
-        """
+    def _find(self, nvml: Nvml) -> Any:
+        """Return NVML's handle; None where the device cannot be told from others."""
         import torch
 
         try:
-            properties = torch.cuda.get_device_properties(self._device)
+            return find_handle(nvml, torch.cuda.get_device_properties(self._device))
         except (RuntimeError, AssertionError):
             return None
-        return find_handle(nvml, properties)
 
 
-def find_handle(nvml: Any, properties: Any) -> Any:
+def find_handle(nvml: Nvml, properties: Any) -> Any:
     """Return NVML's handle of the device with PyTorch's `properties`; None where it cannot be told from others."""
-    if (uuid := getattr(properties, "uuid", None)) is not None:
-        text = str(uuid)
-        try:
-            return nvml.nvmlDeviceGetHandleByUUID(
-                text if text.startswith(("GPU-", "MIG-")) else f"GPU-{text}"
-            )
-        except nvml.NVMLError:
-            pass
-    domain, bus, slot = (getattr(properties, f"pci_{part}_id", None) for part in ("domain", "bus", "device"))
-    if isinstance(domain, int) and isinstance(bus, int) and isinstance(slot, int):
-        try:
-            return nvml.nvmlDeviceGetHandleByPciBusId(f"{domain:08x}:{bus:02x}:{slot:02x}.0")
-        except nvml.NVMLError:
-            pass
-    return nvml.nvmlDeviceGetHandleByIndex(0) if nvml.nvmlDeviceGetCount() == 1 else None
+    uuid = getattr(properties, "uuid", None)
+    place = [getattr(properties, f"pci_{part}_id", None) for part in ("domain", "bus", "device")]
+    domain, bus, slot = (part if isinstance(part, int) else None for part in place)
+    at = None if domain is None or bus is None or slot is None else (domain, bus, slot)
+    return nvml.find(None if uuid is None else str(uuid), at)
 
 
 class ScriptedReader:
@@ -152,57 +135,27 @@ def summary(before: GpuReading | None, after: GpuReading | None) -> dict[str, An
     }
 
 
-def _samples(nvml: Any, handle: Any, since: int) -> tuple[dict[int, int], int]:
-    """Return what each process used at most since a moment, and the newest moment; nothing where it is not told."""
-    try:
-        samples = nvml.nvmlDeviceGetProcessUtilization(handle, since)
-    except (nvml.NVMLError, AttributeError):
-        return {}, since
-    most: dict[int, int] = {}
-    for sample in samples:
-        if sample.timeStamp > since:
-            most[sample.pid] = max(most.get(sample.pid, 0), min(100, int(sample.smUtil)))
-    return most, max([since, *(int(sample.timeStamp) for sample in samples)])
-
-
-def _look(nvml: Any, handle: Any, active: Mapping[int, int]) -> GpuReading:
-    def ask(question: str, *arguments: Any) -> Any:
-        try:
-            return getattr(nvml, question)(handle, *arguments)
-        except (nvml.NVMLError, AttributeError):
-            return None
-
-    listed = {p.pid: p.usedGpuMemory for p in ask("nvmlDeviceGetComputeRunningProcesses") or ()}
-    known = {**dict.fromkeys(active), **listed}
-    power = ask("nvmlDeviceGetPowerUsage")
-    rates = ask("nvmlDeviceGetUtilizationRates")
-    name = ask("nvmlDeviceGetName")
+def _look(nvml: Nvml, handle: Any, active: Mapping[int, int]) -> GpuReading:
+    found = nvml.read_handle(handle)
+    pids = {**dict.fromkeys(active), **dict.fromkeys(found.processes)}
     return GpuReading(
-        name=name.decode() if isinstance(name, bytes) else name,
-        sm_clock_mhz=ask("nvmlDeviceGetClockInfo", nvml.NVML_CLOCK_SM),
-        memory_clock_mhz=ask("nvmlDeviceGetClockInfo", nvml.NVML_CLOCK_MEM),
-        temperature_c=ask("nvmlDeviceGetTemperature", nvml.NVML_TEMPERATURE_GPU),
-        power_w=None if power is None else power / 1000,
-        throttled=_throttled(ask("nvmlDeviceGetCurrentClocksThrottleReasons")),
-        utilisation=None if rates is None else int(rates.gpu),
-        processes=tuple(
-            _process(nvml, pid, used, active.get(pid), listed=pid in listed) for pid, used in known.items()
-        ),
+        name=found.name,
+        sm_clock_mhz=found.sm_clock_mhz,
+        memory_clock_mhz=found.memory_clock_mhz,
+        temperature_c=found.temperature,
+        power_w=found.power_watts,
+        throttled=found.throttled,
+        utilisation=found.utilisation,
+        processes=tuple(_user(nvml, pid, found.processes, active) for pid in pids),
     )
 
 
-def _process(nvml: Any, pid: int, used: int | None, active: int | None, *, listed: bool) -> GpuProcess:
-    try:
-        name = nvml.nvmlSystemGetProcessName(pid)
-    except nvml.NVMLError:
-        name = "unknown"
-    text = name.decode(errors="replace") if isinstance(name, bytes) else str(name)
-    return GpuProcess(pid, text[-80:], None if used is None else used / 2**20, active, listed)
-
-
-_REASONS = {0x04: "power cap", 0x08: "hardware slowdown", 0x20: "temperature", 0x40: "hardware temperature",
-            0x80: "hardware power brake"}  # fmt: skip
-
-
-def _throttled(bits: int | None) -> tuple[str, ...]:
-    return tuple(name for bit, name in _REASONS.items() if (bits or 0) & bit)
+def _user(nvml: Nvml, pid: int, held: Mapping[int, int | None], active: Mapping[int, int]) -> GpuUser:
+    memory = held.get(pid)
+    return GpuUser(
+        pid,
+        nvml.process_name(pid)[-80:],
+        None if memory is None else memory / 2**20,
+        active.get(pid),
+        listed=pid in held,
+    )

@@ -18,13 +18,14 @@ from environments.contract import (
     ProfileUnavailable,
 )
 from environments.invoke import Action
+from environments.machine.bubblewrap import Tried
 from sessions.telemetry.backends import ScriptedGpus
 from sessions.telemetry.samples import Gpu, GpuProcess
 from tests.workbench.cli.conftest import Run, home, run
 from workbench.cli.exits import Exit
 from workbench.preflight.findings import Judgement, judge
 from workbench.preflight.invoking import InvocationFailed, invoke
-from workbench.preflight.machine import Machine, Sandbox, Terminal, examine, program_version
+from workbench.preflight.machine import Machine, Terminal, examine, program_version
 from workbench.preflight.needs import default_profile, lacks, require
 
 __all__ = ["home", "run"]
@@ -42,7 +43,7 @@ MACHINE = Machine(
     gpu_problem=None,
     programs={"git": "git version 2.39.5", "rustc": "rustc 1.95.0", "tmux": "tmux 3.3a"},
     packages={"torch": "2.13.0"},
-    sandbox=Sandbox("0.8.0"),
+    sandbox=Tried("bwrap", (0, 8, 0)),
     root=False,
     terminal=Terminal(interactive=True, utf8=True, colours=1 << 24, columns=120, rows=40),
     load=0.1,
@@ -112,7 +113,7 @@ def test_the_gpu_profile_is_chosen_where_it_can_run_and_paper_never_unasked() ->
         ({"gpus": (), "gpu_problem": "Driver/library version mismatch"}, "gpu", Judgement.BAD),
         ({"gpus": (replace(H200, utilisation=97.0),)}, "gpu 0", Judgement.MIND),
         ({"gpus": (replace(H200, problem="fell off the bus"),)}, "gpu 0", Judgement.BAD),
-        ({"sandbox": Sandbox(None, "bubblewrap is not installed")}, "isolation", Judgement.MIND),
+        ({"sandbox": Tried(None, problem="bubblewrap is not installed")}, "isolation", Judgement.MIND),
         ({"packages": {}}, "torch", Judgement.MIND),
         ({"python": "3.14.0"}, "python", Judgement.MIND),
         ({"terminal": Terminal(True, False, 8, 60, 20)}, "terminal", Judgement.MIND),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from environments.ending import end_group
+from environments.machine.processes import end_group
 
 STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)"
 POLITE = (

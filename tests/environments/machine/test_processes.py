@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sessions.host.process_tree import kill_tree, signal_tree
+from environments.machine.processes import kill_tree, signal_tree
 from tests.waiting import wait_until
 
 Command = tuple[subprocess.Popen[bytes], psutil.Process]
