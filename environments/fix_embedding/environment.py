@@ -224,8 +224,8 @@ def _report(
         "flags": flags(losses, details["rows_restored"], details["other_tensors_changed"]),
     }
     told = (
-        f"scoring loss {scoring.mean:.4f} ({scoring.tokens:,} tokens), train loss {losses['train'].mean:.4f}, "
-        "of which only the first counts"
+        f"scoring loss {scoring.mean:.4f} ({scoring.tokens:,} tokens), train loss {losses['train'].mean:.4f}; "
+        "only the scoring text counts"
     )
     return log_loss_report(
         scoring, settings.log_constant, told, details, why_too_good=", far better than the healthy model"

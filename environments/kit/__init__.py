@@ -1,1 +1,1 @@
-"""What several environments share to make their data: corpora, byte-pair encoding, document splits, token files."""
+"""What several environments share: settings and keys, corpora into token files, checkpoints, ln(loss - c), starter files, a small GPT."""

@@ -103,7 +103,7 @@ def _read_whole(root: Path, name: str, wanted: Wanted) -> tuple[bytearray, int]:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         raise CheckpointRefused(
-            f"there is no {name}", f"save the weights of {wanted.model} as {name} in the work tree"
+            f"there is no {name}", f"save {wanted.model}'s weights as {name} in the work tree"
         ) from None
     except OSError as error:
         what = "is a link" if path.is_symlink() else f"cannot be opened ({error.strerror})"
@@ -114,7 +114,7 @@ def _read_whole(root: Path, name: str, wanted: Wanted) -> tuple[bytearray, int]:
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
         raise CheckpointRefused(
-            f"{name} is not a plain file", f"save the weights of {wanted.model} as one safetensors file"
+            f"{name} is not a plain file", f"save {wanted.model}'s weights as one safetensors file"
         )
     with os.fdopen(descriptor, "rb", buffering=0) as file:
         size = status.st_size
@@ -224,12 +224,12 @@ def _same_names(found: set[str], name: str, wanted: Wanted) -> None:
     if missing := sorted(names - found):
         raise CheckpointRefused(
             f"{name} lacks {_some(missing)}",
-            f"save all tensors of {wanted.model} under the names they came with",
+            f"save all of {wanted.model}'s tensors under the names they came with",
         )
     if extra := sorted(found - names):
         raise CheckpointRefused(
             f"{name} holds {_some(extra)} beyond {wanted.model}",
-            f"save the tensors of {wanted.model} and nothing else",
+            f"save {wanted.model}'s tensors and nothing else",
         )
 
 

@@ -38,6 +38,7 @@ from environments.restricted_mlm.evaluate import draw_rows, masked_loss
 from environments.restricted_mlm.settings import KEYS as SEALED
 from environments.restricted_mlm.settings import decode_settings
 from environments.sealing import PUBLIC_PASSPHRASE, open_sealed
+from environments.worker import Failed, FailureKind, WorkerJob
 from tests.cheats.restricted_mlm import small
 from tests.environments.test_kit import TEXTS, hub_dataset
 
@@ -349,6 +350,22 @@ def test_prepare_does_nothing_twice_and_repairs_what_is_damaged(
     scoring.write_bytes(before[:-10])
     environment.prepare(request, lambda progress: None)
     assert scoring.read_bytes() == before
+
+
+def test_the_worker_does_not_see_the_packages_that_the_profile_hides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = []
+
+    def keep(job: WorkerJob, report: object) -> Failed:
+        jobs.append(job)
+        return Failed(FailureKind.CRASHED, "kept", 0.0, "", small.HERE)
+
+    monkeypatch.setattr("environments.restricted_mlm.capture_job.run_untrusted", keep)
+    given = small.submission(STARTER / "model.py", tmp_path, small.small_assets(tmp_path / "assets"))
+    profile = msgspec.structs.replace(given.profile, hidden_packages=("corpus",))
+    environment.check(msgspec.structs.replace(given, profile=profile))
+    assert [job.hidden_packages for job in jobs] == [("corpus",)]
 
 
 @pytest.mark.slow
