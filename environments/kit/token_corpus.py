@@ -131,6 +131,8 @@ def prepare_token_corpus(
     if (present := _whole(folders, recipe)) is not None:
         report(Progress(stage="the token files are there and whole", fraction=1.0))
         return present
+    folders.protected.mkdir(parents=True, exist_ok=True)
+    folders.protected.chmod(0o700)
     report(Progress(stage="reading the corpus", fraction=0.05))
     documents, groups = _documents(settings, folders.protected / "downloads")
     report(Progress(stage="dividing the documents", fraction=0.2))
