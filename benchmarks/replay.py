@@ -37,7 +37,7 @@ from workbench.review.moments import Film
 from pathlib import Path
 record = Record(Path(sys.argv[1]))
 film = Film.read(record.log)
-import workbench.review.screen
+import workbench.tui.replay.screen
 from sessions.telemetry.samples import read_samples
 samples = list(read_samples(record.telemetry))
 print(time.perf_counter() - began, len(film.events), len(samples), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)

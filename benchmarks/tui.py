@@ -41,9 +41,9 @@ def live_program(gpus: int) -> None:
     from msgspec.structs import replace
 
     from sessions.record.clock import Instant, SystemClock
+    from tests.workbench.tui.story import Story, machine_sample
     from workbench.tui import run
     from workbench.tui.scripted import ScriptedSource
-    from workbench.tui.story import Story, machine_sample
 
     system = SystemClock()
 
@@ -112,8 +112,8 @@ def idle(gpus: int, seconds: float) -> dict[str, float]:
 
 async def growth() -> dict[str, Any]:
     """Live through eight hours with 300 scores and samples every 10 s; memory after each hour, in MB."""
+    from tests.workbench.tui.story import Story, machine_sample
     from workbench.tui.app import WorkbenchApp
-    from workbench.tui.story import Story, machine_sample
 
     story = Story().open().starting().begin()
     chance = random.Random(2)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping
 
 from environments.contract import Progress, ReportProgress
+from environments.literal import one_line
 
 _TAIL_BYTES = 16 * 1024
 _PROGRESS_PERIOD = 0.1
@@ -66,6 +67,6 @@ class ProgressFilter:
 
 
 def printable(value: object, longest: int) -> str:
-    """Return untrusted text as one printable line."""
+    """Return untrusted text as one harmless line."""
     text = value if isinstance(value, str) else ""
-    return "".join(c if c.isprintable() else " " for c in text[: 4 * longest])[:longest].strip()
+    return one_line(text[: 4 * longest])[:longest].strip()

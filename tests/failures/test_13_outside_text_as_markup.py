@@ -25,16 +25,16 @@ from sessions.record.events import (
     Submitted,
 )
 from sessions.telemetry.samples import Gpu, GpuProcess, Sample
+from tests.workbench.tui.story import Story, machine_sample, spec
 from tests.workbench.tui.support import screen_text, showing, until
-from workbench.tui.ink import Line, block, text_of
+from workbench.ink.lines import Line, block, text_of
+from workbench.ink.text import fit, lines_of, one_line, plain, wrap
 from workbench.tui.markdown import page_of
 from workbench.tui.screens.details import Against, details_lines, diff_lines
 from workbench.tui.screens.prompts import health_lines
 from workbench.tui.screens.ready import ready_lines
 from workbench.tui.screens.submitting import closing_lines, submit_lines
 from workbench.tui.scripted import ScriptedSource
-from workbench.tui.story import Story, machine_sample, spec
-from workbench.tui.text import fit, lines_of, one_line, plain, wrap
 from workbench.tui.view import ChangedFile, Link, View
 from workbench.tui.widgets.bands import Bands
 from workbench.tui.widgets.brief import BriefPage, marked
@@ -45,8 +45,8 @@ from workbench.tui.widgets.header import Header
 from workbench.tui.widgets.machine import Machine
 from workbench.tui.widgets.pages import FilesPage, NotesPage
 from workbench.tui.widgets.rows import Rows
-from workbench.tui.widgets.running import Running
 from workbench.tui.widgets.scores import ScoreTable
+from workbench.tui.widgets.scoring_panel import ScoringPanel
 from workbench.tui.widgets.small import TooSmall
 from workbench.tui.widgets.tabs import Keys, Tabs
 
@@ -117,7 +117,7 @@ def hostile_view(text: str) -> View:
 
 
 def every_drawing() -> list[Drawing]:
-    return [Header(), Bands(), Tabs(("brief", "notes", "files"), clock=True), Countdown(), Machine(), ScoreChart(), Running(),
+    return [Header(), Bands(), Tabs(("brief", "notes", "files"), clock=True), Countdown(), Machine(), ScoreChart(), ScoringPanel(),
             Keys(), TooSmall()]  # fmt: skip
 
 

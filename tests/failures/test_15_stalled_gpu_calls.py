@@ -16,8 +16,8 @@ from sessions.telemetry import TelemetryWatch
 from sessions.telemetry.backends import ScriptedGpus
 from sessions.telemetry.poller import take_sample
 from sessions.telemetry.samples import Gpu, Sample
+from tests.workbench.tui.story import Story
 from tests.workbench.tui.support import screen_text, showing, until
-from workbench.tui.story import Story
 
 pytestmark = pytest.mark.failures
 

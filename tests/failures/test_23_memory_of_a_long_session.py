@@ -8,9 +8,9 @@ import tracemalloc
 
 import pytest
 
+from tests.workbench.tui.story import Story, machine_sample
 from tests.workbench.tui.support import showing, until
 from workbench.tui.plot import Scale, Zoom, draw
-from workbench.tui.story import Story, machine_sample
 from workbench.tui.view import View
 from workbench.tui.widgets.chart import chart_of
 

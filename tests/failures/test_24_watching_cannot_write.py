@@ -15,8 +15,8 @@ import pytest
 from sessions.clients.protocol import PARTICIPANT_METHODS, PROCTOR_METHODS, Refusal
 from tests.workbench.cli.conftest import Story, home, host_for, story
 from tests.workbench.cli.fake_host import FakeHost
-from workbench.review.watching import WatchSource
 from workbench.tui.app import WorkbenchApp
+from workbench.tui.watching import WatchSource
 
 __all__ = ["home", "host_for", "story"]
 
@@ -92,7 +92,7 @@ def test_watch_on_a_pipe_opens_no_socket_and_nothing_for_writing(story: Told, tm
 def test_the_module_that_watches_cannot_reach_a_client_at_all() -> None:
     """What is not imported cannot be called: neither the watching source nor what it imports of ours connects."""
     imported: set[str] = set()
-    waiting = ["workbench/review/watching.py"]
+    waiting = ["workbench/tui/watching.py"]
     while waiting:
         path = ROOT / waiting.pop()
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

@@ -51,7 +51,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
                 "This is an error in rebench-workbench; please report it with the trace above.", err=True
             )
         else:
-            from workbench.cli.text import literal
+            from workbench.ink.text import literal
 
             click.echo(f"{click.style('Error:', fg='red', bold=True)} {literal(str(error))}", err=True)
         return code

@@ -13,7 +13,7 @@ from workbench.cli.command import Command
 from workbench.cli.exits import Exit
 from workbench.cli.reach import meant
 from workbench.cli.start import complete_environments, environment_folders_option
-from workbench.cli.text import literal
+from workbench.ink.text import literal
 
 
 def wish_options(function: Any) -> Any:

@@ -20,7 +20,7 @@ from workbench.cli.exits import Exit, Stop
 from workbench.cli.preparing import shown_progress
 from workbench.cli.reading import json_option, print_json
 from workbench.cli.start import environment_folders_option
-from workbench.cli.text import literal
+from workbench.ink.text import literal
 
 if TYPE_CHECKING:
     from environments.calibrate import Workshop

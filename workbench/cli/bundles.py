@@ -9,7 +9,7 @@ import click
 from sessions.record.store import Store
 from workbench.cli.command import Command
 from workbench.cli.reach import meant, session_argument
-from workbench.figures import size
+from workbench.ink.figures import size
 
 
 @click.command(

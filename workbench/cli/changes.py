@@ -11,8 +11,8 @@ from workbench.cli.command import Command
 from workbench.cli.exits import Exit, Stop
 from workbench.cli.reach import ask, is_closed, meant, session_option
 from workbench.cli.reading import json_option, print_json
-from workbench.cli.text import literal
-from workbench.figures import size
+from workbench.ink.figures import size
+from workbench.ink.text import literal
 
 _MARKS = {
     "added": ("+", "green"),

@@ -7,7 +7,8 @@ import click
 from workbench.cli.command import Command
 from workbench.cli.exits import Exit
 from workbench.cli.reading import json_option, print_json
-from workbench.cli.text import fold, literal
+from workbench.cli.text import fold
+from workbench.ink.text import literal
 
 _MARKS = {"good": ("✔", "green"), "mind": ("▲", "yellow"), "bad": ("✖", "red")}
 

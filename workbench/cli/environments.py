@@ -12,8 +12,9 @@ from workbench.cli.command import Command, Entry, LazyGroup
 from workbench.cli.exits import Exit
 from workbench.cli.reading import json_option, print_json
 from workbench.cli.start import complete_environments, environment_folders_option
-from workbench.cli.text import fold, literal, table
-from workbench.figures import figure, size
+from workbench.cli.text import fold, table
+from workbench.ink.figures import figure, size
+from workbench.ink.text import literal
 
 _HERE = "workbench.cli.environments"
 _SECTION = "Commands"

@@ -6,8 +6,9 @@ from typing import Any
 
 from click import style
 
-from workbench.cli.text import bar, cells, cut, fold, literal, local_time, one_line, table, terminal_width
-from workbench.figures import DASH, duration, figure
+from workbench.cli.text import bar, cells, fold, table, terminal_width
+from workbench.ink.figures import DASH, duration, figure, local_time
+from workbench.ink.text import cut, literal, one_line
 
 _LIGHTS = {"green": "●", "amber": "▲", "red": "✖"}
 _COLOURS = {"green": "green", "amber": "yellow", "red": "red"}

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import click
 
-from workbench.cli.text import one_line
+from workbench.ink.text import one_line
 
 
 @contextmanager

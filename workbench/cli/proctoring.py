@@ -10,7 +10,7 @@ from workbench.cli.asking import require_yes
 from workbench.cli.command import Command
 from workbench.cli.reach import ask, meant, proctor_name, session_argument
 from workbench.cli.text import fold
-from workbench.figures import duration, parse_duration
+from workbench.ink.figures import duration, parse_duration
 
 
 class DurationType(click.ParamType):  # type: ignore[type-arg]  # generic only in some versions of click

@@ -114,9 +114,9 @@ def read(record: Record, method: str, **parameters: Any) -> dict[str, Any]:
         # It closed between the look and the question.
         if not is_closed(record):
             raise
-    from workbench.review import standing
+    from workbench.review import answers
 
-    return standing.answer(record, method, **parameters)
+    return answers.answer(record, method, **parameters)
 
 
 def proctor_name() -> str:

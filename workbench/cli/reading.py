@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time as clock
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from environments.literal import harmless
 from workbench.cli.command import Command
 from workbench.cli.exits import Exit
 from workbench.cli.panel import history_table, line, panel
 from workbench.cli.reach import meant, read, session_option
-from workbench.cli.text import CONTROL, literal
-from workbench.figures import duration
+from workbench.ink.figures import duration
+from workbench.ink.text import literal
 
 if TYPE_CHECKING:
     from sessions.record.store import Record
@@ -29,7 +31,12 @@ def print_json(value: Any) -> None:
 
 def _escaped(text: str) -> str:
     """Return JSON whose strings a terminal shows and does not obey: what JSON itself leaves raw is spelt out."""
-    return CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return re.sub("[^ -~\n]", lambda found: found[0] if harmless(found[0]) else _spelt(found[0]), text)
+
+
+def _spelt(character: str) -> str:
+    """Return a character as JSON spells it in ASCII: as one or two escapes."""
+    return json.dumps(character)[1:-1]
 
 
 @click.command(

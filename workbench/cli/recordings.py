@@ -11,8 +11,9 @@ from workbench.cli.command import Command
 from workbench.cli.exits import Exit, Stop
 from workbench.cli.reach import meant, session_argument
 from workbench.cli.reading import json_option, print_json
-from workbench.cli.text import one_line, table
-from workbench.figures import size
+from workbench.cli.text import table
+from workbench.ink.figures import size
+from workbench.ink.text import one_line
 
 
 @click.command(
@@ -57,7 +58,7 @@ def recordings(
 
 def _rows(record: Record) -> list[dict[str, object]]:
     from sessions.recording.reader import RecordingUnreadable, figures_of
-    from workbench.review.standing import folded
+    from workbench.review.answers import folded
 
     rows: list[dict[str, object]] = []
     for shell in folded(record).shells:

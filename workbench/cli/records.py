@@ -14,8 +14,9 @@ from workbench.cli.exits import Exit, Stop
 from workbench.cli.panel import phase_words
 from workbench.cli.reach import meant, session_argument
 from workbench.cli.reading import json_option, print_json
-from workbench.cli.text import cells, literal, local_time, one_line, table, terminal_width
-from workbench.figures import DASH, duration, figure
+from workbench.cli.text import cells, table, terminal_width
+from workbench.ink.figures import DASH, duration, figure, local_time
+from workbench.ink.text import literal, one_line
 
 
 @click.command(
@@ -71,7 +72,7 @@ def _overview(record: Record) -> dict[str, Any]:
 
 def _of_live(record: Record) -> dict[str, Any]:
     from sessions.record.clock import SystemClock
-    from workbench.review.standing import folded
+    from workbench.review.answers import folded
 
     state = folded(record)
     now = SystemClock().now()
@@ -193,7 +194,7 @@ def _print_report(report: Any) -> None:
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Else SESSION.html.")
 def report(session: str | None, output: Path | None) -> None:
     """Write one self-contained HTML page about a session."""
-    from workbench.review.report import session_page
+    from workbench.page.report import session_page
 
     record = meant(session)
     target = output or Path(f"{record.session}.html")

@@ -12,8 +12,8 @@ from workbench.cli.exits import Exit
 from workbench.cli.proctoring import DurationType
 from workbench.cli.reach import meant, session_argument
 from workbench.cli.reading import json_option, print_json
-from workbench.cli.text import literal, one_line
-from workbench.figures import duration
+from workbench.ink.figures import duration
+from workbench.ink.text import literal, one_line
 
 theme_option = click.option("--theme", metavar="NAME", help="Else $REBENCH_THEME, else dark.")
 _RECENT = 12
@@ -109,7 +109,7 @@ def _print_terminals(record: Any, moment: Any) -> None:
 
 def event_line(event: Any) -> str:
     """Return one event as a line for a terminal."""
-    from workbench.review.words import describe
+    from workbench.ink.events import describe
 
     when = click.style(f"{duration(event.elapsed):>8}", dim=True)
     return f"{event.seq:5} {when}  {literal(event.by):12} {one_line(describe(event))}"
@@ -130,7 +130,7 @@ def watch(session: str | None, text: bool, theme: str | None) -> Exit:
 
         return Exit(run_watch(record, theme=theme))
     from sessions.record.events import Heartbeat
-    from workbench.review.watching import follow_lines
+    from workbench.review.tail import follow_lines
 
     for event in follow_lines(record):
         if not isinstance(event.body, Heartbeat):

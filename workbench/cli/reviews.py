@@ -19,8 +19,9 @@ from workbench.cli.exits import Exit, Stop
 from workbench.cli.reach import meant, session_argument
 from workbench.cli.reading import json_option, print_json
 from workbench.cli.start import environment_folders_option
-from workbench.cli.text import literal, local_time, table
-from workbench.figures import figure
+from workbench.cli.text import table
+from workbench.ink.figures import figure, local_time
+from workbench.ink.text import literal
 
 VERDICTS = ("valid", "valid with notes", "redo", "exclude")
 
@@ -58,7 +59,7 @@ def review(
     """List a record's review, or add a comment or a verdict to it."""
     from sessions.audit.reviewing import add_review
     from sessions.record.events import CommentAdded, Verdict, VerdictGiven
-    from workbench.figures import parse_duration
+    from workbench.ink.figures import parse_duration
 
     record = meant(session)
     if verdict is not None:
@@ -145,7 +146,7 @@ async def _rescore(
     from sessions.audit.rescoring import rescore as again
     from sessions.audit.reviewing import add_review
     from sessions.host.scoring import ProcessScorer
-    from workbench.review.standing import folded
+    from workbench.review.answers import folded
 
     state = folded(record)
     counted = () if state.counted is None else (state.counted.number,)

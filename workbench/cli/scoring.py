@@ -12,7 +12,7 @@ from sessions.clients.client import Client, HostGone
 from sessions.record.store import Record
 from workbench.cli.exits import Exit, Stop
 from workbench.cli.reach import ask, dial, read
-from workbench.cli.text import one_line
+from workbench.ink.text import one_line
 
 _FROM_NOW = 2**53
 """A sequence number no log reaches: only what happens from now on is told."""

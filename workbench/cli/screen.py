@@ -30,21 +30,21 @@ def run_live(record: Record) -> int:
 
 def run_replay(record: Record, film: Any, moment: Any, *, theme: str | None) -> int:
     """Show a record, from `moment` on."""
-    from workbench.review.replaying import ReplaySource
-    from workbench.review.screen import ReplayApp
+    from workbench.tui.replay.screen import ReplayApp
+    from workbench.tui.replay.source import ReplaySource
 
     return _run(ReplayApp, ReplaySource(record, film, start=moment), theme)
 
 
 def run_watch(record: Record, *, theme: str | None) -> int:
     """Show a live session of somebody else."""
-    from workbench.review.watching import WatchSource
     from workbench.tui import run
+    from workbench.tui.watching import WatchSource
 
     return run(WatchSource(record), theme=theme)
 
 
 def _run(app: Any, source: Any, theme: str | None) -> int:
-    from workbench.tui.running import run_app
+    from workbench.tui.runner import run_app
 
     return run_app(source, theme=theme, shell=None, rules="", mouse=True, make=app)

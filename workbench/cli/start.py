@@ -14,8 +14,9 @@ from workbench.cli.exits import Exit, Stop
 from workbench.cli.proctoring import DurationType
 from workbench.cli.reach import dial, is_closed, meant, session_argument, session_option
 from workbench.cli.reading import json_option, print_json
-from workbench.cli.text import fold, literal
-from workbench.figures import duration
+from workbench.cli.text import fold
+from workbench.ink.figures import duration
+from workbench.ink.text import literal
 
 
 def complete_environments(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:

@@ -12,8 +12,9 @@ from workbench.cli.command import Command
 from workbench.cli.exits import Exit, Stop
 from workbench.cli.reach import ask, dial, is_closed, meant, session_option
 from workbench.cli.reading import json_option, print_json
-from workbench.cli.text import fold, literal, one_line
-from workbench.figures import duration, figure
+from workbench.cli.text import fold
+from workbench.ink.figures import duration, figure
+from workbench.ink.text import literal, one_line
 
 _REASONS = ("break", "infrastructure", "proctor", "lost-contact", "crash", "api")
 

@@ -15,7 +15,7 @@ from sessions.record.store import Record, Store
 from workbench.headless.session import HeadlessSession
 from workbench.headless.stdio import rules_sha256
 from workbench.launch import Wish
-from workbench.review import standing
+from workbench.review import answers
 
 Say = Callable[[str], None]
 LONGEST_SECONDS = 86_400.0
@@ -49,7 +49,7 @@ async def run_agent(wish: Wish, command: str, store: Store, *, say: Say) -> dict
     finally:
         await session.close()
     kept = ("exit_code", "timed_out", "seconds", "output_bytes")
-    status = await asyncio.to_thread(standing.answer, record, "status", proctor=True)
+    status = await asyncio.to_thread(answers.answer, record, "status", proctor=True)
     return {"session": record.session, "agent": {key: done.get(key) for key in kept}, "status": status}
 
 

@@ -32,7 +32,7 @@ from sessions.record.store import Record, Store
 from workbench import launch
 from workbench.headless.files import Piece, Workspace
 from workbench.headless.link import Link
-from workbench.review import standing
+from workbench.review import answers
 
 Notify = Callable[[str, dict[str, Any]], None]
 READ_AFTERWARDS = frozenset({"status", "history", "brief"})
@@ -157,7 +157,7 @@ class HeadlessSession:
         except SessionOver:
             if method not in READ_AFTERWARDS:
                 raise Refusal(f"cannot {method}: the session is closed") from None
-            return await asyncio.to_thread(standing.answer, link.record, method)
+            return await asyncio.to_thread(answers.answer, link.record, method)
         except HostGone as error:
             raise Refusal(
                 f"the host went away during {method} and is started again; `history` and `status` tell what was "

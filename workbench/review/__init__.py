@@ -1,1 +1,1 @@
-"""Looking back at a record: moments, changes, flags and reports."""
+"""Looking back at a record: moments, changes, flags; values only, drawn by others."""

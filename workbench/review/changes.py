@@ -13,8 +13,8 @@ from click import style
 from sessions.clients.protocol import Fault, Refusal
 from sessions.record.store import Record
 from sessions.snapshots import SnapshotError, SnapshotStore
-from workbench.cli.text import literal
-from workbench.figures import size
+from workbench.ink.figures import size
+from workbench.ink.text import literal
 
 _WORDS = {"added": "green", "removed": "red", "modified": "yellow", "type-changed": "magenta"}
 

@@ -12,7 +12,7 @@ from sessions.record import events as e
 from sessions.record.clock import parse_utc
 from sessions.record.fold import fold, instant_of
 from sessions.record.state import SessionState
-from workbench.figures import duration, figure
+from workbench.ink.figures import duration, figure
 
 BEYOND_REFERENCE = 1.25
 """Normalised scores above this deserve a look: the reference is good work."""

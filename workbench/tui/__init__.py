@@ -25,6 +25,6 @@ def run(
     Raises:
         ThemeUnknown: there is no such theme.
     """
-    from workbench.tui.running import run_app
+    from workbench.tui.runner import run_app
 
     return run_app(source, theme=theme, shell=shell, rules=rules, mouse=mouse)

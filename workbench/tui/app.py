@@ -21,16 +21,16 @@ from sessions.record.events import Event, SnapshotTaken, WarningGiven
 from sessions.record.fold import apply, instant_of
 from sessions.record.state import Phase, SessionState
 from sessions.telemetry.samples import Sample
-from workbench.tui import words
+from workbench.ink import words
+from workbench.ink.text import one_line
 from workbench.tui.glyphs import AsciiOnly, speaks_unicode
 from workbench.tui.messages import Ask
 from workbench.tui.screens.dialog import Dialog
 from workbench.tui.screens.main import MainScreen
 from workbench.tui.source import Batch, Happened, HostFound, HostLost, Mode, Replaced, Sampled, Source
-from workbench.tui.text import one_line
 from workbench.tui.theme import NAMES, THEMES
 from workbench.tui.view import HISTORY, ChangedFile, Link, View
-from workbench.tui.widgets.palette import Palette
+from workbench.tui.widgets.colours import Colours
 
 Shell = Callable[[], object]
 """Runs the recorded shell on this terminal and returns when it ends."""
@@ -65,7 +65,7 @@ class WorkbenchApp(App[int]):
         self.source = source
         self.draft = ""
         self.suspended = False
-        self.palette = Palette()
+        self.colours = Colours()
         self._shell = shell
         self._rules = rules
         self._state: SessionState | None = None
@@ -449,7 +449,7 @@ class WorkbenchApp(App[int]):
         self._show()
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        from workbench.tui.palette import commands
+        from workbench.tui.commands import commands
 
         return commands(self)
 

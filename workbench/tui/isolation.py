@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from sessions.record.events import Isolation, IsolationFound
-from workbench.tui.text import one_line
+from workbench.ink.text import one_line
 
 _ATTEMPT = re.compile(r"(?P<level>\w+): (?P<what>.+): (?P<found>out of reach|REACHED) \(.*\)")
 _UNUSABLE = re.compile(r"(?P<level>\w+): cannot be used: (?P<why>.+)")

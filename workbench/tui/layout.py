@@ -70,7 +70,7 @@ def _narrow(width: int, height: int, bands: int, tab: str) -> dict[str, Region]:
     rest = height - 1 - table_top
     running = running if rest < 9 else 3
     found["scores"] = Region(1, table_top, inner, rest - running)
-    found["running"] = Region(1, table_top + rest - running, inner, running)
+    found["scoring"] = Region(1, table_top + rest - running, inner, running)
     return found
 
 
@@ -119,5 +119,5 @@ def _scores(x: int, top: int, across: int, bottom: int) -> dict[str, Region]:
     return {
         "chart": Region(x, top, across, chart),
         "scores": Region(x, top + chart + 1, across, table),
-        "running": Region(x, top + chart + table + 2, across, running),
+        "scoring": Region(x, top + chart + table + 2, across, running),
     }

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from workbench.tui.ink import EMPTY, Line, Span, Tone, fit
-from workbench.tui.text import broken, lines_of, plain, width
-from workbench.tui.text import fit as fit_text
+from workbench.ink.lines import EMPTY, Line, Span, Tone, fit
+from workbench.ink.text import broken, lines_of, plain, width
+from workbench.ink.text import fit as fit_text
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

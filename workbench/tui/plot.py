@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from environments.contract import Anchors, Direction, ScoreStatus
 from sessions.record.state import ScoreRow
-from workbench.tui import words
-from workbench.tui.ink import EMPTY, Line, Span, Tone, block
-from workbench.tui.text import width
+from workbench.ink import words
+from workbench.ink.lines import EMPTY, Line, Span, Tone, block
+from workbench.ink.text import width
 
 _BITS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 _HOUR = 3_600_000

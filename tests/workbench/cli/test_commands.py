@@ -108,7 +108,7 @@ def test_quick_commands_import_nothing_heavy(arguments: list[str], home: Path) -
 
 
 @pytest.mark.parametrize(
-    "module", ["workbench.tui.app", "workbench.review.screen", "workbench.headless.server"]
+    "module", ["workbench.tui.app", "workbench.tui.replay.screen", "workbench.headless.server"]
 )
 def test_neither_screen_nor_server_imports_torch(module: str) -> None:
     code = f"import sys, {module}; print(sorted({{'torch', 'transformers', 'datasets', 'numpy'}} & set(sys.modules)))"

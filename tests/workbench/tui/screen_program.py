@@ -12,8 +12,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.workbench.tui.story import RULES, Story
 from workbench.tui import run
-from workbench.tui.story import RULES, Story
 
 _SCRIPTS = {
     "raw-and-killed": "stty raw -echo -isig; kill -9 $$",

@@ -9,9 +9,9 @@ from typing import Any
 
 from textual.pilot import Pilot
 
+from tests.workbench.tui.story import RULES, Story
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.scripted import ScriptedSource
-from workbench.tui.story import RULES, Story
 
 SIZES = ((80, 24), (120, 40), (200, 60))
 

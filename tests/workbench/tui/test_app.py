@@ -26,6 +26,7 @@ from sessions.record.events import (
     SurveyAnswered,
     WarningGiven,
 )
+from tests.workbench.tui.story import RULES, Story, spec
 from tests.workbench.tui.support import screen_text, showing, until
 from workbench.tui.screens.main import MainScreen
 from workbench.tui.screens.prompts import NotePrompt, PausePrompt, ScorePrompt
@@ -33,7 +34,6 @@ from workbench.tui.screens.ready import ReadyPage, RulesPage
 from workbench.tui.screens.submitting import FinishPage, SubmitDialog
 from workbench.tui.scripted import ScriptedSource
 from workbench.tui.source import Mode
-from workbench.tui.story import RULES, Story, spec
 from workbench.tui.theme import NAMES
 
 

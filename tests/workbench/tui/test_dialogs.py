@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from sessions.record.events import HealthChanged, Light, MessageSent, Part
+from tests.workbench.tui.story import Story
 from tests.workbench.tui.support import screen_text, showing, until
 from workbench.tui.screens.main import MainScreen
-from workbench.tui.story import Story
 
 
 def unwell() -> Story:

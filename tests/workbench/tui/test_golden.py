@@ -18,8 +18,8 @@ from sessions.record.events import (
     PauseReason,
     Submitted,
 )
+from tests.workbench.tui.story import Story, spec
 from tests.workbench.tui.support import SIZES, screen_text, showing, until
-from workbench.tui.story import Story, spec
 
 GOLDEN = Path(__file__).parent / "golden"
 

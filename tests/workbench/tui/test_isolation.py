@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sessions.host.isolation import Attempt, Candidate
 from sessions.record.events import Isolation, IsolationFound
+from tests.workbench.tui.story import Story
 from tests.workbench.tui.support import screen_text, showing, until
 from workbench.tui.isolation import isolation_sentences
-from workbench.tui.story import Story
 
 GONE = "No such file or directory"
 NAMES = (

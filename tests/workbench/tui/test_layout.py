@@ -43,5 +43,5 @@ def test_the_form_follows_the_size(size: tuple[int, int], form: Form) -> None:
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60), SMALLEST])
 def test_time_scores_and_the_running_score_are_always_on_the_first_page(size: tuple[int, int]) -> None:
     found = places(*size, bands=0, tab="overview", page="brief")
-    for name in ("header", "countdown", "scores", "running", "keys"):
+    for name in ("header", "countdown", "scores", "scoring", "keys"):
         assert found[name].height > 0, name

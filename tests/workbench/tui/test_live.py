@@ -16,12 +16,12 @@ from sessions.clients.follow import Follower
 from sessions.clients.hosting import SessionOver
 from sessions.clients.protocol import Refusal
 from sessions.record.events import Event, as_plain
+from tests.workbench.tui.story import Story
 from tests.workbench.tui.support import screen_text, until
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.live import LiveSource
 from workbench.tui.scripted import ScriptedSource
 from workbench.tui.source import Happened, HostFound, HostLost, Sampled, Update
-from workbench.tui.story import Story
 
 
 class FakeHost:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.tui.ink import Tone, cells, text_of
+from workbench.ink.lines import Tone, cells, text_of
 from workbench.tui.markdown import page_of
 
 TABLE = """

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from sessions.record.events import ScoreRequested
+from tests.workbench.tui.story import Story
 from tests.workbench.tui.support import screen_text, showing, until
-from workbench.tui.palette import commands
+from workbench.tui.commands import commands
 from workbench.tui.screens.prompts import KEYS, KeysPage, keys_of
 from workbench.tui.scripted import ScriptedSource
 from workbench.tui.source import Mode
-from workbench.tui.story import Story
 
 LOOKING = (Mode.WATCH, Mode.REPLAY)
 SENDING = {"s  c", "n", "p  r", "t", "S", "x", "f"}

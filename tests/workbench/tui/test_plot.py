@@ -8,7 +8,7 @@ from rich.cells import cell_len
 
 from environments.contract import Anchors, Direction, ScoreStatus
 from sessions.record.state import ScoreRow
-from workbench.tui.ink import text_of
+from workbench.ink.lines import text_of
 from workbench.tui.plot import Chart, Scale, Zoom, draw
 
 ANCHORS = Anchors(start=1.8142, reference=1.1314, hardware="any", source="measured")

@@ -19,15 +19,15 @@ from sessions.record.events import (
     Submitted,
     TimeCredited,
 )
+from tests.workbench.tui.story import Story
 from tests.workbench.tui.support import screen_text, showing, until
-from workbench.tui import words
-from workbench.tui.ink import Tone, cells, folded, text_of
+from workbench.ink import words
+from workbench.ink.lines import Tone, cells, folded, text_of
 from workbench.tui.screens.submitting import FinishPage, SubmitDialog, scored_already
-from workbench.tui.story import Story
 from workbench.tui.view import View
 from workbench.tui.widgets.countdown import countdown
 from workbench.tui.widgets.header import header
-from workbench.tui.widgets.running import running
+from workbench.tui.widgets.scoring_panel import scoring_lines
 from workbench.tui.widgets.tabs import key_line, keys_for
 
 MESSAGE = (
@@ -213,7 +213,7 @@ def test_the_change_of_the_last_score_has_a_name_or_is_not_there(raw: float, sai
     state = story.source.state
     assert state is not None
     view = View(state, story.source.now())
-    assert f"last #1  {raw:.4f}  {said}" in text_of(running(view, 78, 3)[1]) + "  "
-    narrow = text_of(running(view, 30, 3)[1])
+    assert f"last #1  {raw:.4f}  {said}" in text_of(scoring_lines(view, 78, 3)[1]) + "  "
+    narrow = text_of(scoring_lines(view, 30, 3)[1])
     assert "change" not in narrow
     assert words.change(state.scores[-1].change) not in narrow.split()

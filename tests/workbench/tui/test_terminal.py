@@ -76,7 +76,7 @@ def test_a_shell_opened_from_the_screen_begins_on_an_empty_one(tmp_path: Path) -
 
 def test_showing_a_session_imports_no_torch_and_no_git() -> None:
     code = (
-        "import sys, workbench.tui.running, workbench.tui.live, workbench.tui.screens.main\n"
+        "import sys, workbench.tui.runner, workbench.tui.live, workbench.tui.screens.main\n"
         "print([name for name in ('torch', 'git', 'transformers', 'numpy', 'pygments') if name in sys.modules])"
     )
     found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

@@ -13,13 +13,12 @@ from environments.contract import ScoreStatus
 from sessions.clients.client import HostGone
 from sessions.clients.protocol import Refusal
 from sessions.record.state import ScoreRow, SessionState
-from workbench import figures
+from workbench.ink import figures, words
+from workbench.ink.lines import EMPTY, Line, Span, Tone, folded
+from workbench.ink.text import one_line, plain
 from workbench.review.changes import patch_lines
-from workbench.tui import words
-from workbench.tui.ink import EMPTY, Line, Span, Tone, folded
 from workbench.tui.screens.dialog import fact, key_line, paragraph
 from workbench.tui.source import Source
-from workbench.tui.text import one_line, plain
 from workbench.tui.view import View
 from workbench.tui.widgets.lines import Words
 from workbench.tui.widgets.rows import Rows

@@ -12,8 +12,8 @@ from textual.events import Resize
 from textual.screen import ModalScreen
 from textual.widget import Widget
 
-from workbench.tui.ink import EMPTY, Line, Span, Tone
-from workbench.tui.text import lines_of, wrap
+from workbench.ink.lines import EMPTY, Line, Span, Tone
+from workbench.ink.text import lines_of, wrap
 from workbench.tui.view import View
 from workbench.tui.widgets.lines import Words
 

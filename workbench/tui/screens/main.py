@@ -22,8 +22,8 @@ from workbench.tui.widgets.header import Header
 from workbench.tui.widgets.machine import STALE_SECONDS, Machine
 from workbench.tui.widgets.pages import FilesPage, NotesPage
 from workbench.tui.widgets.rows import Rows
-from workbench.tui.widgets.running import Running
 from workbench.tui.widgets.scores import ScoreTable
+from workbench.tui.widgets.scoring_panel import ScoringPanel
 from workbench.tui.widgets.small import TooSmall
 from workbench.tui.widgets.tabs import Keys, Tabs
 
@@ -64,7 +64,7 @@ class MainScreen(Screen[None]):
         self.scores = ScoreTable(id="scores")
         self.chart = ScoreChart(id="chart")
         self.countdown = Countdown(id="countdown")
-        self.running = Running(id="running")
+        self.scoring = ScoringPanel(id="scoring")
         self.tabs = Tabs(NARROW_TABS, clock=True, id="tabs")
         self.pages = Tabs(PAGES, id="pages")
         self.bands = Bands(id="bands")
@@ -72,7 +72,7 @@ class MainScreen(Screen[None]):
         self.notes = NotesPage(id="notes")
         self.board = Board((
             Header(id="header"), self.bands, self.tabs, self.countdown, self.machine, self.chart, self.scores,
-            self.running, self.pages, BriefPage(id="brief"), self.notes, FilesPage(id="files"),
+            self.scoring, self.pages, BriefPage(id="brief"), self.notes, FilesPage(id="files"),
             Keys(id="keys"),
         ))  # fmt: skip
         self.too_small = TooSmall()
@@ -84,7 +84,7 @@ class MainScreen(Screen[None]):
         return []
 
     def compose(self) -> ComposeResult:
-        yield self.app.palette  # type: ignore[attr-defined]
+        yield self.app.colours  # type: ignore[attr-defined]
         yield self.board
         yield self.too_small
         yield from self.below()
@@ -125,7 +125,7 @@ class MainScreen(Screen[None]):
             self._minute = minute
             panels.append(self.chart)
         if view.state.pending:
-            panels.append(self.running)
+            panels.append(self.scoring)
         if view.state.pause is not None or not view.link.up:
             panels.append(self.bands)
         if sampled or view.stale_seconds > STALE_SECONDS:

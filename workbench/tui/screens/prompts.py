@@ -11,11 +11,11 @@ from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
 from sessions.record.events import Breaks, Light, Part
-from workbench.tui.ink import EMPTY, Line, Tone
+from workbench.ink.lines import EMPTY, Line, Tone
+from workbench.ink.text import one_line
 from workbench.tui.isolation import isolation_sentences
 from workbench.tui.screens.dialog import Dialog, fact, paragraph
 from workbench.tui.source import Mode
-from workbench.tui.text import one_line
 from workbench.tui.view import View
 from workbench.tui.widgets.header import light_of
 from workbench.tui.widgets.lines import Words

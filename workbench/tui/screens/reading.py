@@ -11,10 +11,10 @@ from textual.containers import Horizontal
 from textual.screen import Screen
 from textual.widgets import Input
 
-from workbench.tui import words
-from workbench.tui.ink import EMPTY, Line, Tone
+from workbench.ink import words
+from workbench.ink.lines import EMPTY, Line, Tone
+from workbench.ink.text import cut
 from workbench.tui.screens.dialog import key_line
-from workbench.tui.text import cut
 from workbench.tui.view import View
 from workbench.tui.widgets.brief import BriefPage
 from workbench.tui.widgets.lines import Words

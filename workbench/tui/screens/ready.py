@@ -11,15 +11,15 @@ from textual.screen import Screen
 
 from sessions.record.events import Breaks, Interruptions, Isolation, ScoringTime, Variant
 from sessions.record.state import ScoreRow, SessionState
-from workbench.tui import words
+from workbench.ink import words
+from workbench.ink.lines import EMPTY, Line, Span, Tone, gauge, heading
+from workbench.ink.text import one_line, wrap
+from workbench.ink.text import width as width_of
 from workbench.tui.digits import LARGE, big
-from workbench.tui.ink import EMPTY, Line, Span, Tone, gauge, heading
 from workbench.tui.markdown import page_of
 from workbench.tui.messages import Ask
 from workbench.tui.screens.dialog import fact, key_line, paragraph
 from workbench.tui.source import Mode
-from workbench.tui.text import one_line, wrap
-from workbench.tui.text import width as width_of
 from workbench.tui.view import View
 from workbench.tui.widgets.drawing import Drawing
 from workbench.tui.widgets.lines import Words

@@ -16,12 +16,12 @@ from textual.widgets import Input
 from environments.contract import Counting, ScoreStatus, SurveyQuestion
 from sessions.record.events import SnapshotReason
 from sessions.record.state import Phase, ScoreRow, SessionState
-from workbench.tui import words
-from workbench.tui.ink import EMPTY, Line, Span, Tone
+from workbench.ink import words
+from workbench.ink.lines import EMPTY, Line, Span, Tone
+from workbench.ink.text import one_line
 from workbench.tui.messages import Ask
 from workbench.tui.screens.dialog import Dialog, fact, key_line, paragraph
 from workbench.tui.source import Mode
-from workbench.tui.text import one_line
 from workbench.tui.view import View
 from workbench.tui.widgets.lines import Words
 from workbench.tui.widgets.rows import Rows

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sessions.record.events import Light, Part, PauseReason
 from sessions.record.state import Health, Pause, Phase
-from workbench.tui import words
-from workbench.tui.ink import Line, Tone, fit
+from workbench.ink import words
+from workbench.ink.lines import Line, Tone, fit
+from workbench.ink.text import one_line
 from workbench.tui.source import Mode
-from workbench.tui.text import one_line
 from workbench.tui.view import View
 from workbench.tui.widgets.drawing import Drawing
 

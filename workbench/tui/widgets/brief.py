@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
-from workbench.tui.ink import Line, Span, Tone, text_of
+from workbench.ink.lines import Line, Span, Tone, text_of
 from workbench.tui.markdown import Heading, Page, page_of
 from workbench.tui.source import Mode
 from workbench.tui.view import View

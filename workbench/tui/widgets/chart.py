@@ -6,10 +6,10 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
-from workbench.tui import words
-from workbench.tui.ink import Line, Tone, heading
+from workbench.ink import words
+from workbench.ink.lines import Line, Tone, heading
+from workbench.ink.text import one_line
 from workbench.tui.plot import Chart, Scale, Zoom, draw
-from workbench.tui.text import one_line
 from workbench.tui.view import View
 from workbench.tui.widgets.drawing import Drawing
 

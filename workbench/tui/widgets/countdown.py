@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sessions.record.state import Phase
-from workbench.tui import words
+from workbench.ink import words
+from workbench.ink.lines import EMPTY, Line, Tone, beside, cells, gauge, heading
 from workbench.tui.digits import LARGE, SMALL, Face, big, cells_of
-from workbench.tui.ink import EMPTY, Line, Tone, beside, cells, gauge, heading
 from workbench.tui.view import View
 from workbench.tui.widgets.drawing import Drawing
 

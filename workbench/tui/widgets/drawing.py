@@ -7,10 +7,10 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
-from workbench.tui.ink import Line, Tone, block
-from workbench.tui.text import plain
+from workbench.ink.lines import Line, Tone, block
+from workbench.ink.text import plain
 from workbench.tui.view import View
-from workbench.tui.widgets.palette import Palette
+from workbench.tui.widgets.colours import Colours
 
 
 def strip_of(drawn: Line, widget: Widget) -> Strip:
@@ -18,11 +18,11 @@ def strip_of(drawn: Line, widget: Widget) -> Strip:
 
     The last gate: whatever a panel forgot to make plain is made plain here.
     """
-    palette: Palette = widget.app.palette  # type: ignore[attr-defined]
+    colours: Colours = widget.app.colours  # type: ignore[attr-defined]
     base = widget.rich_style
     return Strip(
         [
-            Segment(text if text.isprintable() else plain(text), base + palette.style(tone))
+            Segment(text if text.isprintable() else plain(text), base + colours.style(tone))
             for text, tone in drawn
             if text
         ]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sessions.record.events import Isolation, Light, Part
 from sessions.record.state import Health
-from workbench.tui.ink import Line, Span, Tone, beside, cells
+from workbench.ink.lines import Line, Span, Tone, beside, cells
+from workbench.ink.text import cut, plain
 from workbench.tui.source import Mode
-from workbench.tui.text import cut, plain
 from workbench.tui.view import View
 from workbench.tui.widgets.drawing import Drawing
 

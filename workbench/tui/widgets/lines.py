@@ -8,7 +8,7 @@ from textual.geometry import Size
 from textual.strip import Strip
 from textual.widget import Widget
 
-from workbench.tui.ink import Line, fit, text_of
+from workbench.ink.lines import Line, fit, text_of
 from workbench.tui.widgets.drawing import strip_of
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from sessions.telemetry.samples import Gpu, Sample
-from workbench.tui import words
-from workbench.tui.ink import EMPTY, Line, Span, Tone, beside, gauge, heading, sparkline
-from workbench.tui.text import cut, one_line
+from workbench.ink import words
+from workbench.ink.lines import EMPTY, Line, Span, Tone, beside, gauge, heading, sparkline
+from workbench.ink.text import cut, one_line
 from workbench.tui.view import HISTORY, View
 from workbench.tui.widgets.drawing import Drawing
 

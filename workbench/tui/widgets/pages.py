@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from workbench import figures
-from workbench.tui import words
-from workbench.tui.ink import EMPTY, Line, Tone, beside, heading
+from workbench.ink import figures, words
+from workbench.ink.lines import EMPTY, Line, Tone, beside, heading
+from workbench.ink.text import lines_of, plain, wrap
 from workbench.tui.source import Mode
-from workbench.tui.text import lines_of, plain, wrap
 from workbench.tui.view import View
 from workbench.tui.widgets.rows import Rows
 

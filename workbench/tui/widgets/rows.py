@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from workbench.tui.ink import Line, Tone, fit, text_of
+from workbench.ink.lines import Line, Tone, fit, text_of
 from workbench.tui.view import View
 from workbench.tui.widgets.drawing import strip_of
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from environments.contract import ScoreStatus
 from sessions.record.state import ScoreRow, SessionState
-from workbench.tui import words
-from workbench.tui.ink import Line, Span, Tone
-from workbench.tui.text import fit, one_line
+from workbench.ink import words
+from workbench.ink.lines import Line, Span, Tone
+from workbench.ink.text import fit, one_line
 from workbench.tui.view import View
 from workbench.tui.widgets.rows import Rows
 

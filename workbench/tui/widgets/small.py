@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sessions.record.state import Phase
-from workbench.tui import words
-from workbench.tui.ink import EMPTY, Line, Span, Tone, cells
+from workbench.ink import words
+from workbench.ink.lines import EMPTY, Line, Span, Tone, cells
 from workbench.tui.layout import SMALLEST
 from workbench.tui.view import View
 from workbench.tui.widgets.countdown import urgency

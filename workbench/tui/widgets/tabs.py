@@ -8,10 +8,10 @@ from textual.events import Click
 from textual.message import Message
 
 from sessions.record.state import Phase
-from workbench.tui import words
-from workbench.tui.ink import Line, Span, Tone, beside, cells, fit
+from workbench.ink import words
+from workbench.ink.lines import Line, Span, Tone, beside, cells, fit
+from workbench.ink.text import width as cells_of
 from workbench.tui.source import Mode
-from workbench.tui.text import width as cells_of
 from workbench.tui.view import View
 from workbench.tui.widgets.countdown import urgency
 from workbench.tui.widgets.drawing import Drawing

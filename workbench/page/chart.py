@@ -8,7 +8,7 @@ from html import escape
 
 from environments.contract import Anchors, Direction
 from sessions.record.state import ScoreRow
-from workbench.figures import duration, figure
+from workbench.ink.figures import duration, figure
 
 WIDTH, HEIGHT = 880, 300
 LEFT, RIGHT, TOP, BOTTOM = 64, 84, 16, 34

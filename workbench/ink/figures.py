@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
+
+from workbench.ink.text import literal
 
 _PARTS = re.compile(r"^(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?$")
 DASH = "—"
@@ -13,6 +16,15 @@ def duration(ms: int) -> str:
     seconds = abs(ms) // 1000
     sign = "-" if ms < 0 and seconds else ""
     return f"{sign}{seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+
+
+def local_time(label: str) -> str:
+    """Return a UTC label of the record in the reader's own time zone."""
+    try:
+        moment = datetime.strptime(label, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
+    except ValueError:
+        return literal(label)
+    return moment.astimezone().strftime("%Y-%m-%d %H:%M")
 
 
 def parse_duration(text: str) -> int:

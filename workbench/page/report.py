@@ -16,12 +16,12 @@ from sessions.record.state import ScoreRow, SessionState
 from sessions.record.store import Record
 from sessions.snapshots import SnapshotError
 from workbench import __version__
-from workbench.cli.text import literal, local_time
-from workbench.figures import DASH, duration, figure, size
+from workbench.ink.events import describe
+from workbench.ink.figures import DASH, duration, figure, local_time, size
+from workbench.ink.text import literal
+from workbench.page.chart import score_chart
 from workbench.review.changes import compare, patch_lines
-from workbench.review.chart import score_chart
 from workbench.review.flags import flags
-from workbench.review.words import describe
 
 PATCH_LINES = 400
 """Lines of one file's patch that are shown; the rest is counted."""
@@ -36,7 +36,7 @@ def session_page(record: Record) -> str:
     events = read_log(record.log).events
     state = fold(events)
     checked = verify(record)
-    style = files("workbench.review").joinpath("report.css").read_text(encoding="utf-8")
+    style = files("workbench.page").joinpath("report.css").read_text(encoding="utf-8")
     title = f"{state.opened.environment.slug} · {record.session}"
     body = "\n".join(_body(record, events, state, checked))
     return (

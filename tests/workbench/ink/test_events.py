@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sessions.record.events import REVIEW_KINDS, SESSION_KINDS
-from workbench.review.words import _WORDS
+from workbench.ink.events import _WORDS
 
 
 def test_every_kind_of_event_can_be_described() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
-from workbench.tui.text import fit as fit_text
-from workbench.tui.text import head, width
+from workbench.ink.text import fit as fit_text
+from workbench.ink.text import head, width
 
 
 class Tone(StrEnum):

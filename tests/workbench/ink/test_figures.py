@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.figures import DASH, duration, figure, parse_duration, size
+from workbench.ink.figures import DASH, duration, figure, parse_duration, size
 
 
 @pytest.mark.parametrize(

@@ -1,47 +1,27 @@
-"""Makes any string from outside safe to show: literally, on one line, in a known number of cells."""
+"""Strings from outside, shown literally in a known number of cells."""
 
 from __future__ import annotations
 
-import unicodedata
+import re
 from functools import lru_cache
 
-from rich.cells import cell_len, set_cell_size
+from environments.literal import literal
+from environments.literal import plain as _plain
 
+__all__ = ["broken", "cut", "fit", "head", "lines_of", "literal", "one_line", "plain", "width", "wrap"]
+
+# Nearly everything we draw: one cell each. Only what is beyond asks rich, which is then imported.
+_NARROW = re.compile(
+    "[ -~\u00a1-\u00ac\u00ae-\u02ff\u2010-\u2027\u2030-\u205e\u2190-\u2319\u2500-\u25fc\u2600-\u2613\u2713-\u2718]*"
+)
 LINE_CHARACTERS = 4_000
 """Longer lines are cut before any work is done on them; no screen is that wide."""
-_TAB = "    "
-_REPLACEMENT = "\ufffd"
-
-
-@lru_cache(4096)
-def _shown(character: str) -> str:
-    """Return what stands for one character: itself, its control picture, or a replacement."""
-    code = ord(character)
-    if character == "\t":
-        return _TAB
-    if code < 0x20:
-        return chr(0x2400 + code)
-    if code == 0x7F:
-        return "\u2421"
-    category = unicodedata.category(character)
-    # Format characters reorder or join what stands around them; unassigned ones have no known width.
-    if category in {"Cc", "Cs", "Cn", "Co"}:
-        return _REPLACEMENT
-    # Variation selectors change how wide terminals think a character is, each in its own way.
-    if category == "Cf" or 0xFE00 <= code <= 0xFE0F:
-        return ""
-    if category in {"Zl", "Zp"}:
-        return " "
-    return character
 
 
 @lru_cache(2048)
 def plain(text: str) -> str:
-    """Return `text` as one literal line: no controls, no escapes, no surrogates, nothing that moves the cursor."""
-    cut = text[:LINE_CHARACTERS]
-    if cut.isascii() and cut.isprintable():
-        return cut
-    return "".join(_shown(character) for character in cut)
+    """Return `text` as one literal line: nothing in it is obeyed or moves the cursor."""
+    return _plain(text[:LINE_CHARACTERS])
 
 
 def lines_of(text: str) -> list[str]:
@@ -49,14 +29,23 @@ def lines_of(text: str) -> list[str]:
     return [plain(line) for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
 
 
-def one_line(text: str) -> str:
-    """Return outside text on one line, its line ends shown as blanks."""
-    return plain(" ".join(text[:LINE_CHARACTERS].split()))
+def one_line(text: str, cells: int | None = None) -> str:
+    """Return outside text on one line, its line ends shown as blanks, in at most `cells` cells."""
+    line = plain(" ".join(text[:LINE_CHARACTERS].split()))
+    return line if cells is None else cut(line, cells)
+
+
+def _narrow(text: str) -> bool:
+    return text.isascii() or _NARROW.fullmatch(text) is not None
 
 
 def width(text: str) -> int:
     """Return the number of terminal cells."""
-    return len(text) if text.isascii() else cell_len(text)
+    if _narrow(text):
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
 
 
 def fit(text: str, cells: int) -> str:
@@ -66,6 +55,10 @@ def fit(text: str, cells: int) -> str:
     has = width(text)
     if has <= cells:
         return text + " " * (cells - has)
+    if _narrow(text):
+        return text[: cells - 1] + "…"
+    from rich.cells import set_cell_size
+
     return set_cell_size(text, cells - 1) + "…"
 
 

@@ -16,9 +16,9 @@ from sessions.record.log import read_log
 from sessions.record.state import ScoreRow
 from tests.workbench.cli.conftest import Run, Story
 from workbench.cli.exits import Exit
-from workbench.review.chart import score_chart
+from workbench.page.chart import score_chart
+from workbench.page.report import session_page
 from workbench.review.flags import Kind, flags
-from workbench.review.report import session_page
 
 Told = Callable[..., Story]
 HOSTILE = "<script>alert(1)</script> & [bold] \x1b[2J \" '"

@@ -7,14 +7,14 @@ from typing import ClassVar
 from rich.style import Style
 from textual.widget import Widget
 
-from workbench.tui.ink import Tone
+from workbench.ink.lines import Tone
 
 
-class Palette(Widget):
+class Colours(Widget):
     """Never shown. Tones as component classes of every panel would be resolved some hundred times before the first paint."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"tone--{tone.value}" for tone in Tone}
-    DEFAULT_CSS = "Palette { display: none; }"
+    DEFAULT_CSS = "Colours { display: none; }"
 
     def __init__(self) -> None:
         super().__init__(markup=False)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sessions.record import events as e
-from workbench.figures import duration, figure, size
+from workbench.ink.figures import duration, figure, size
 
 
 def describe(event: e.Event) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from environments.contract import ScoreStatus
 from sessions.record.clock import parse_utc
 from sessions.record.state import ScoreRow, SessionState
-from workbench.tui import words
-from workbench.tui.ink import Line, Tone, beside, cells, gauge, heading
-from workbench.tui.text import cut, one_line
+from workbench.ink import words
+from workbench.ink.lines import Line, Tone, beside, cells, gauge, heading
+from workbench.ink.text import cut, one_line
 from workbench.tui.view import View
 from workbench.tui.widgets.drawing import Drawing
 
 
-def running(view: View, width: int, height: int) -> list[Line]:
+def scoring_lines(view: View, width: int, height: int) -> list[Line]:
     state = view.state
     pending = state.pending
     right: Line = ()
@@ -93,8 +93,8 @@ def _check(view: View, width: int) -> Line:
     return (("check  ", Tone.MUTED), ("not accepted  ", Tone.BAD), (cut(what + more, width), Tone.TEXT))
 
 
-class Running(Drawing):
-    """See `running`."""
+class ScoringPanel(Drawing):
+    """See `scoring_lines`."""
 
     def draw(self, view: View, width: int, height: int) -> list[Line]:
-        return running(view, width, height)
+        return scoring_lines(view, width, height)

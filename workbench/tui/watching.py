@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import msgspec
 
@@ -17,54 +15,15 @@ from sessions.record.events import ClockStarted, DeadlineReached, Event, Session
 from sessions.record.fold import instant_of
 from sessions.record.store import Record
 from sessions.telemetry.samples import Sample
-from workbench.review import standing
+from workbench.review import answers
 from workbench.review.changes import answer_diff
+from workbench.review.tail import EVERY_SECONDS, Tail
 from workbench.tui.source import Batch, Happened, HostFound, HostLost, Mode, Sampled
 
-EVERY_SECONDS = 0.25
 SILENT_SECONDS = 45.0
 """The host writes a heartbeat every 10 s while the clock runs or stands."""
 _TELEMETRY_TAIL = 2_000_000
 _sample_decoder = msgspec.json.Decoder(Sample)
-
-
-class Tail:
-    """Whole lines of a growing file, each once. A torn last line that a new host cuts off is never seen."""
-
-    def __init__(self, path: Path, *, last_bytes: int | None = None) -> None:
-        self._path = path
-        self._last_bytes = last_bytes
-        self._file: BinaryIO | None = None
-        self._offset = 0
-        """Where the next whole line begins."""
-
-    def read(self) -> Iterator[bytes]:
-        """Yield the lines that have come since the last time."""
-        if self._file is None and not self._open():
-            return
-        assert self._file is not None
-        self._file.seek(self._offset)
-        *lines, _ = self._file.read().split(b"\n")
-        for line in lines:
-            self._offset += len(line) + 1
-            yield line
-
-    def _open(self) -> bool:
-        try:
-            self._file = self._path.open("rb")
-        except FileNotFoundError:
-            return False
-        size = self._path.stat().st_size
-        if self._last_bytes is not None and size > self._last_bytes:
-            self._file.seek(size - self._last_bytes)
-            self._file.readline()
-            self._offset = self._file.tell()
-        return True
-
-    def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
 
 
 class WatchSource:
@@ -131,7 +90,7 @@ class WatchSource:
         """
         match method:
             case "status" | "history" | "brief":
-                return await asyncio.to_thread(standing.answer, self.record, method, proctor=True)
+                return await asyncio.to_thread(answers.answer, self.record, method, proctor=True)
             case "diff":
                 return await answer_diff(self.record, parameters)
         raise Refusal(f"{method}: this screen only watches; there is no way from it to the session")
@@ -139,22 +98,3 @@ class WatchSource:
     async def close(self) -> None:
         self._log.close()
         self._telemetry.close()
-
-
-def follow_lines(record: Record) -> Iterator[Event]:
-    """Yield every event of the log, then each new one; blocks in between; ends when the session is closed.
-
-    Raises:
-        EventUnreadable: a line is no event.
-    """
-    tail = Tail(record.log)
-    try:
-        while True:
-            for line in tail.read():
-                event = decode(line)
-                yield event
-                if isinstance(event.body, SessionClosed):
-                    return
-            time.sleep(EVERY_SECONDS)
-    finally:
-        tail.close()

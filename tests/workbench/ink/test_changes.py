@@ -9,9 +9,9 @@ import click
 import pytest
 
 from workbench.cli.reading import print_json
+from workbench.ink.lines import text_of
+from workbench.page.report import _file_change
 from workbench.review.changes import diff_lines
-from workbench.review.report import _file_change
-from workbench.tui.ink import text_of
 from workbench.tui.screens.details import Against
 from workbench.tui.screens.details import diff_lines as screen_lines
 

@@ -15,17 +15,16 @@ from textual.widget import Widget
 from textual.widgets import Input, OptionList, RichLog
 from textual.widgets.option_list import Option
 
-from workbench.cli.text import literal
-from workbench.figures import duration, parse_duration
+from workbench.ink.events import describe
+from workbench.ink.figures import duration, parse_duration
+from workbench.ink.lines import Tone
+from workbench.ink.text import literal, one_line
 from workbench.review.changes import compare, diff_lines
-from workbench.review.replaying import ReplaySource, any_change, any_event, any_score
-from workbench.review.timeline import FULL_HEIGHT, SHORT_HEIGHT, Timeline
-from workbench.review.words import describe
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.ink import Tone
+from workbench.tui.replay.source import ReplaySource, any_change, any_event, any_score
+from workbench.tui.replay.timeline import FULL_HEIGHT, SHORT_HEIGHT, Timeline
 from workbench.tui.screens.dialog import Dialog, paragraph
 from workbench.tui.screens.main import MainScreen
-from workbench.tui.text import one_line
 from workbench.tui.view import View
 from workbench.tui.widgets.lines import Words
 
@@ -124,7 +123,7 @@ class ReplayScreen(MainScreen):
         self.app.push_screen(ChangesPage(self.source, taken[-2].number, taken[-1].number))
 
     def action_terminal(self) -> None:
-        from workbench.review.terminals import TerminalPage
+        from workbench.tui.replay.terminal import TerminalPage
 
         self.app.push_screen(TerminalPage(self.source))
 

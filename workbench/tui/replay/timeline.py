@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from environments.contract import ScoreStatus
 from sessions.record import events as e
+from workbench.ink.events import describe
+from workbench.ink.lines import SPARKS, Line, Span, Tone, beside, cells, heading
+from workbench.ink.text import cut, one_line
+from workbench.ink.words import clock_time
 from workbench.review.moments import Film
-from workbench.review.replaying import ReplaySource
-from workbench.review.words import describe
-from workbench.tui.ink import SPARKS, Line, Span, Tone, beside, cells, heading
-from workbench.tui.text import cut, one_line
+from workbench.tui.replay.source import ReplaySource
 from workbench.tui.view import View
 from workbench.tui.widgets.drawing import Drawing
-from workbench.tui.words import clock_time
 
 FULL_HEIGHT = 6
 SHORT_HEIGHT = 3

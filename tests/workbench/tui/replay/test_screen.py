@@ -11,8 +11,8 @@ from sessions.clients.protocol import PARTICIPANT_METHODS, PROCTOR_METHODS, Refu
 from sessions.record.events import NoteWritten
 from tests.workbench.cli.conftest import Story
 from workbench.review.moments import Film
-from workbench.review.replaying import ReplaySource, any_score
-from workbench.review.screen import EventsPage, GoTo, ReplayApp, ReplayKeysPage, ReplayScreen
+from workbench.tui.replay.screen import EventsPage, GoTo, ReplayApp, ReplayKeysPage, ReplayScreen
+from workbench.tui.replay.source import ReplaySource, any_score
 
 Told = Callable[..., Story]
 HARMLESS = {"hello", "status", "brief", "history", "diff", "changed", "details", "events"}

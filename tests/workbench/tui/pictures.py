@@ -1,4 +1,4 @@
-"""Draws the pictures of docs/screens from told sessions: `python -m workbench.tui.pictures docs/screens`."""
+"""Draws the pictures of docs/screens from told sessions: `python -m tests.workbench.tui.pictures docs/screens`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sessions.record.events import ClockPaused, ConsentGiven, PauseReason
+from tests.workbench.tui.story import RULES, Story
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.story import RULES, Story
 
 FONT = "'JetBrains Mono', 'DejaVu Sans Mono', Menlo, Consolas, monospace"
 

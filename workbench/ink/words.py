@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from environments.contract import Direction, ScoreStatus
-from workbench.figures import DASH, duration
-from workbench.tui.ink import Tone
+from workbench.ink.figures import DASH, duration
+from workbench.ink.lines import Tone
 
 MISSING = DASH
 

@@ -1,0 +1,1 @@
+"""The workbench's screen over a record, with a cursor in time."""
