@@ -1,7 +1,9 @@
 """What holds for every test: no trace in the user's own folders, no GPU tests without a GPU."""
 
 import os
+import sys
 from collections.abc import Iterator
+from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,38 @@ OWN_VARIABLES = (
     "REBENCH_VENV",
     "NO_COLOR",
 )
+
+
+QUICK = {"on": False}
+STARTS_A_PROCESS = {"subprocess.Popen", "os.fork", "os.posix_spawn"}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="leave a test where it would start a process")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Hosts and recorders start in other folders, where only an installed package is found.
+    if not list(distributions(name="rebench-workbench")):
+        pytest.exit(
+            "rebench-workbench is not installed in this Python: run scripts/test, or pip install -e .", 3
+        )
+    if config.getoption("quick"):
+        sys.addaudithook(_leave_where_a_process_would_start)
+
+
+def _leave_where_a_process_would_start(event: str, _arguments: tuple[object, ...]) -> None:
+    if QUICK["on"] and event in STARTS_A_PROCESS:
+        pytest.skip("starts a process")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    QUICK["on"] = item.config.getoption("quick")
+    try:
+        return (yield)
+    finally:
+        QUICK["on"] = False
 
 
 @pytest.fixture(scope="session", autouse=True)

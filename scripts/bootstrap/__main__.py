@@ -1,4 +1,4 @@
-"""Entry point: python scripts/bootstrap COMMAND."""
+"""Entry point: python scripts/bootstrap COMMAND ARGUMENTS."""
 
 import sys
 from pathlib import Path
@@ -9,4 +9,4 @@ sys.path[0] = str(ROOT)
 from scripts.bootstrap.commands import main  # noqa: E402 - only now can it be found
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:], root=ROOT))
+    sys.exit(main(ROOT, *sys.argv[1:]))

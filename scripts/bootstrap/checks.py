@@ -3,67 +3,60 @@
 import os
 import subprocess
 import time
-from pathlib import Path
 
-from scripts.bootstrap.pip import child_environment
-from scripts.bootstrap.talk import Exit, Talk
+from scripts.bootstrap.installation import Installation
+from scripts.bootstrap.talk import Exit, say
 
 NEVER_HERE = "not gpu and not benchmark"
+QUICK = f"{NEVER_HERE} and not slow and not cheats and not serial"
 NO_TESTS_COLLECTED = 5
 
-STATIC: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("format", ("ruff", "format", "--check", "--quiet", ".")),
-    ("lint", ("ruff", "check", "--quiet", ".")),
-    ("types", ("mypy",)),
-    ("imports", ("lint-imports",)),
+STATIC: tuple[tuple[str, ...], ...] = (
+    ("ruff", "format", "--check", "--quiet", "."),
+    ("ruff", "check", "--quiet", "."),
+    ("mypy",),
+    ("lint-imports",),
 )
 
 
-def run_all(root: Path, bin_folder: Path, talk: Talk, *, slow: bool) -> Exit:
-    """Run every check even when one fails; pytest comes last so that its closing line does too."""
-    verdicts = [_static(root, bin_folder, talk, name, command) for name, command in STATIC]
-    failed = [name for (name, _), good in zip(STATIC, verdicts, strict=True) if not good]
+def run(place: Installation, arguments: list[str]) -> int:
+    """Every check even when one fails, pytest last so that its closing line is; or pytest alone, as asked."""
+    if arguments not in ([], ["--all"], ["--quick"]):
+        return _pytest(place, *arguments)
+    failed = [" ".join(command) for command in STATIC if not _passes(place, command)]
     if failed:
-        talk.line(f"  FAILED before the tests: {', '.join(failed)}. The tests run all the same.")
-    wanted = NEVER_HERE if slow else f"{NEVER_HERE} and not slow"
-    tests = [
-        run_pytest(root, bin_folder, ["-m", f"({wanted}) and serial"]),
-        run_pytest(root, bin_folder, ["-m", f"({wanted}) and not serial", *_workers()]),
-    ]
-    return Exit.OK if not failed and all(code in {0, NO_TESTS_COLLECTED} for code in tests) else Exit.FAILED
+        say(f"  FAILED before the tests: {', '.join(failed)}. The tests run all the same.")
+    if arguments == ["--quick"]:
+        quick = _pytest(place, "--quick", "-m", QUICK, *_two_processes())
+        return Exit.OK if not failed and quick == 0 else Exit.FAILED
+    wanted = NEVER_HERE if arguments == ["--all"] else f"{NEVER_HERE} and not slow"
+    serial = _pytest(place, "-m", f"({wanted}) and serial")
+    rest = _pytest(place, "-m", f"({wanted}) and not serial", *_two_processes())
+    return Exit.OK if not failed and {serial, rest} <= {0, NO_TESTS_COLLECTED} else Exit.FAILED
 
 
-def run_pytest(root: Path, bin_folder: Path, arguments: list[str]) -> int:
-    command = [str(bin_folder / "python"), "-m", "pytest", *arguments]
-    return subprocess.run(command, cwd=root, check=False, env=_environment(bin_folder)).returncode
-
-
-def _static(root: Path, bin_folder: Path, talk: Talk, name: str, command: tuple[str, ...]) -> bool:
+def _passes(place: Installation, command: tuple[str, ...]) -> bool:
     began = time.monotonic()
     done = subprocess.run(
-        [str(bin_folder / command[0]), *command[1:]],
-        cwd=root,
+        [place.program(command[0]), *command[1:]],
+        cwd=place.root,
         check=False,
-        env=_environment(bin_folder),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        env=place.environment(),
+        capture_output=True,
         text=True,
     )
     good = done.returncode == 0
     if not good:
-        talk.line(done.stdout.rstrip())
-    talk.line(
-        f"  {name}: {'ok' if good else 'FAILED'}, {time.monotonic() - began:.0f} s  ({' '.join(command)})"
-    )
+        say(f"{done.stdout}{done.stderr}".rstrip())
+    say(f"  {' '.join(command)}: {'ok' if good else 'FAILED'}, {time.monotonic() - began:.0f} s")
     return good
 
 
-def _workers() -> list[str]:
+def _pytest(place: Installation, *arguments: str) -> int:
+    command = [place.program("python"), "-m", "pytest", *arguments]
+    return subprocess.run(command, cwd=place.root, check=False, env=place.environment()).returncode
+
+
+def _two_processes() -> list[str]:
     """Two test processes where there are two cores; more would disturb what measures."""
     return ["-n", "2", "--dist", "loadfile"] if (os.cpu_count() or 1) >= 2 else []
-
-
-def _environment(bin_folder: Path) -> dict[str, str]:
-    environment = child_environment()
-    environment["PATH"] = f"{bin_folder}{os.pathsep}{environment.get('PATH', os.defpath)}"
-    return environment

@@ -14,7 +14,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 import workbench
-from scripts.bootstrap.torch_build import TORCH
+from scripts.bootstrap.installation import LOCKED, OLDEST, TORCH
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -63,12 +63,6 @@ def test_the_wheel_holds_the_stylesheets(wheel_names: list[str]) -> None:
     assert [sheet for sheet in sheets if sheet not in wheel_names] == []
 
 
-def test_imports_go_one_way() -> None:
-    command = Path(sys.executable).with_name("lint-imports")
-    done = subprocess.run([str(command)], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
-
-
 def test_the_core_needs_no_torch() -> None:
     names = {Requirement(line).name.lower() for line in PROJECT["dependencies"]}
     assert not names & {"torch", "transformers", "datasets", "numpy", "pandas", "triton"}
@@ -80,6 +74,42 @@ def test_the_torch_that_start_installs_is_one_the_environments_accept() -> None:
     }
     (pinned,) = Requirement(TORCH).specifier
     assert accepted["torch"].specifier.contains(Version(pinned.version))
+
+
+def needed(*extras: str) -> dict[str, Requirement]:
+    lines = [line for extra in extras for line in PROJECT["optional-dependencies"][extra]]
+    found = [Requirement(line) for line in [*PROJECT["dependencies"], *lines]]
+    return {line.name: line for line in found if line.name not in {"torch", "triton", PROJECT["name"]}}
+
+
+def releases(name: str) -> dict[str, Version]:
+    lines = (ROOT / "scripts" / name).read_text(encoding="utf-8").splitlines()
+    found = [Requirement(line) for line in lines]
+    return {line.name: Version(next(iter(line.specifier)).version) for line in found if _here(line)}
+
+
+def _here(line: Requirement) -> bool:
+    return line.marker is None or line.marker.evaluate()
+
+
+@pytest.mark.parametrize("name", [LOCKED, OLDEST])
+def test_each_list_of_releases_has_one_that_is_allowed_for_all_that_is_needed(name: str) -> None:
+    extras = set(PROJECT["optional-dependencies"]) - ({"dev"} if name == OLDEST else set())
+    listed = releases(name)
+    wrong = [
+        str(line)
+        for line in needed(*extras).values()
+        if line.name not in listed or not line.specifier.contains(listed[line.name])
+    ]
+    assert wrong == [], f"scripts/{name} is not up to date: run scripts/lock"
+
+
+def test_the_oldest_releases_are_the_lowest_that_are_allowed() -> None:
+    oldest = releases(OLDEST)
+    lowest = {
+        line.name: next(iter(line.specifier)).version for line in needed("environments", "agents").values()
+    }
+    assert {name: low for name, low in lowest.items() if not str(oldest[name]).startswith(low)} == {}
 
 
 def test_the_tests_extra_brings_every_other_extra_but_the_gpus() -> None:
@@ -95,7 +125,9 @@ def test_the_first_screen_of_the_readme_has_exactly_two_commands() -> None:
     assert [block.strip() for block in blocks] == ["scripts/start", "scripts/test"]
 
 
-@pytest.mark.parametrize("name", ["scripts/start", "scripts/test", "scripts/check", ".ci/run"])
+@pytest.mark.parametrize(
+    "name", ["scripts/start", "scripts/test", "scripts/check", "scripts/lock", ".ci/run"]
+)
 def test_a_script_is_executable_and_parses(name: str) -> None:
     script = ROOT / name
     assert os.access(script, os.X_OK)
