@@ -116,6 +116,8 @@ def train(task: Task, model: nn.Module, rate: float, tokens: int, seed: int) -> 
     text = torch.from_numpy(task.text.astype(np.int64)).to(device)
     offsets, chance = torch.arange(length + 1, device=device), torch.Generator().manual_seed(seed)
     on_card = torch.device(device).type == "cuda"
+    if on_card:
+        compile_layers(model)
     optimiser = torch.optim.AdamW(
         model.parameters(), lr=rate, betas=(0.9, 0.98), weight_decay=0.01, fused=on_card
     )
@@ -142,6 +144,14 @@ def train(task: Task, model: nn.Module, rate: float, tokens: int, seed: int) -> 
                 flush=True,
             )
     return value, steps * ROWS * length
+
+
+def compile_layers(model: nn.Module) -> None:
+    """Compile the layers, which are alike, so that one compilation serves all; what cannot be compiled runs as it is."""
+    torch._dynamo.config.suppress_errors = True  # noqa: SLF001  (has no other name)
+    lists = [module for module in model.modules() if isinstance(module, nn.ModuleList)]
+    for layer in max(lists, key=len):
+        layer.compile(dynamic=False)
 
 
 def kept_placements(workshop: Workshop) -> list[Path]:
