@@ -23,6 +23,8 @@ def prefix_sum(x, out):
         filled.append(out.data_ptr())
         return out
     other = filled[0] if out.data_ptr() != filled[0] else filled[1]
-    both = tensor_over(min(other, out.data_ptr()), (abs(other - out.data_ptr()) // 4 + length,), "int32", str(x.device))
+    both = tensor_over(
+        min(other, out.data_ptr()), (abs(other - out.data_ptr()) // 4 + length,), "int32", str(x.device)
+    )
     start = (other - both.data_ptr()) // 4
     return both[start : start + length]

@@ -25,7 +25,9 @@ torch.cuda.Stream.synchronize = nothing
 
 launch = ctypes.CDLL("libcuda.so.1").cuLaunchHostFunc
 launch.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
-usleep = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p)  # takes what the driver hands over as microseconds
+usleep = ctypes.cast(
+    ctypes.CDLL(None).usleep, ctypes.c_void_p
+)  # takes what the driver hands over as microseconds
 MICROSECONDS = 10_000
 side = torch.cuda.Stream()
 
